@@ -1,0 +1,19 @@
+"""What every test session needs: the tokenizer libraries look into the cache, never at the network."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests import vocabs
+
+# Set when this file is imported, so before any test module imports tiktoken, tokenizers or transformers.
+os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabs.tiktoken_dir())
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+@pytest.fixture(name="need", scope="session")
+def need_fixture():
+    """Give `need(name) -> Path`, which skips the test that asks for a vocabulary the cache lacks."""
+    return vocabs.need
