@@ -1,0 +1,1 @@
+"""The browser app; it reads runs and holds no analysis of its own."""

@@ -1,0 +1,1 @@
+"""What a model makes of tokens, layer by layer; the probes that stand on ``workbench``."""

@@ -1,0 +1,1 @@
+"""Audits of inventories and segmentations, and the batch reports made of them."""

@@ -1,0 +1,320 @@
+"""Hugging Face ``tokenizer.json`` files, read as they stand.
+
+The file itself is the truth: it is loaded with ``tokenizers``, never through a class name, which may
+rebuild the pipeline differently (the ``pipeline`` audit compares the two where both can be had).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import tokenizers
+
+from workbench.adapters import hf_vocab
+from workbench.errors import Unreachable, UnreadableFile
+from workbench.inventory import Inventory
+from workbench.normalising import Normalised, align, trimmed
+from workbench.segmentation import unit_index
+from workbench.tokenizer import Encoded, Pipeline, Step, Tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from workbench.normalising import Aligned
+
+GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""The pattern inside a ByteLevel pre-tokenizer, which its file does not spell out."""
+
+STAGES = {
+    "normalizer": "normaliser",
+    "pre_tokenizer": "pre-tokenizer",
+    "post_processor": "post-processor",
+    "decoder": "decoder",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class HfEngine:
+    """Encodes with ``tokenizers``; aligns with the real normalisers, one stage at a time."""
+
+    backend: tokenizers.Tokenizer
+    doc: dict[str, Any]
+    unk: int | None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def encode_batch(self, texts: Sequence[str]) -> Encoded:
+        """Ids of each text; special-token text is data, so are the template's tokens left out."""
+        encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return Encoded.of([encoding.ids for encoding in encodings])
+
+    def encode_control(self, text: str) -> list[int]:
+        """Ids of one text with special-token text as control ids."""
+        with self._lock:
+            self.backend.encode_special_tokens = False
+            try:
+                ids: list[int] = self.backend.encode(text, add_special_tokens=False).ids
+            finally:
+                self.backend.encode_special_tokens = True
+        return ids
+
+    @cached_property
+    def _stages(self) -> list[Callable[[str], Aligned]]:
+        found = [_aligner(part) for part in hf_vocab.parts(self.doc.get("normalizer"))]
+        mark = hf_vocab.Alphabet.of(self.doc).space_mark
+        if mark:
+            found.append(lambda text: align(text, lambda part: part.replace(mark, " ")))
+        return [stage for stage in found if stage is not None]
+
+    def normalise(self, text: str) -> Normalised:
+        """The text through each normaliser in turn, in the inventory's alphabet.
+
+        A prepended space is left out: it is found on the token that carries it.
+        """
+        done: list[Aligned] = []
+        current = text
+        for stage in self._stages:
+            done.append(stage(current))
+            current = done[-1].target.decode()
+        return Normalised(text.encode(), tuple(done))
+
+    def pretokenize(self, text: str) -> list[str]:
+        """Pre-tokens, in the alphabet of the model's own vocabulary."""
+        if self.backend.normalizer is not None:
+            text = self.backend.normalizer.normalize_str(text)
+        if self.backend.pre_tokenizer is None:
+            return [text] if text else []
+        return [piece for piece, _ in self.backend.pre_tokenizer.pre_tokenize_str(text)]
+
+    def model_ids(self, pretoken: str) -> list[int]:
+        """Ids of one pre-token."""
+        return [token.id for token in self.backend.model.tokenize(pretoken)]
+
+    def unknown_spans(self, text: str) -> list[tuple[int, int]]:
+        """Byte spans of unknown tokens, from the library's character offsets."""
+        encoding = self.backend.encode(text, add_special_tokens=False)
+        data = text.encode()
+        index = unit_index(data, "codepoint")
+        offset = [0, *([0] * len(text))]
+        for byte in range(len(data), -1, -1):
+            offset[index[byte]] = byte
+        pairs = zip(encoding.ids, encoding.offsets, strict=True)
+        return [(offset[low], offset[high]) for token, (low, high) in pairs if token == self.unk]
+
+
+def _aligner(part: dict[str, Any]) -> Callable[[str], Aligned] | None:
+    """The alignment function of one normaliser, or None where it changes nothing that is a byte."""
+    if part.get("type") in ("Prepend", "ByteLevel"):
+        return None
+    bare = {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"}
+    host = tokenizers.Tokenizer.from_str(
+        json.dumps({"version": "1.0", "added_tokens": [], "normalizer": part, "model": bare})
+    )
+    normalise = host.normalizer.normalize_str
+    if part.get("type") == "Strip":
+        return lambda text: trimmed(text, normalise(text))
+    return lambda text: align(text, normalise)
+
+
+def from_tokenizer(
+    backend: tokenizers.Tokenizer,
+    name: str,
+    source: str,
+    doc: dict[str, Any] | None = None,
+    rows: int | None = None,
+    notes: tuple[str, ...] = (),
+    folder: Path | None = None,
+) -> Tokenizer:
+    """A tokenizer around a ``tokenizers.Tokenizer``; padding and truncation are switched off.
+
+    Args:
+        backend: the upstream object; it is changed to read special-token text as data.
+        name: short name.
+        source: where it came from.
+        doc: its JSON document, if already parsed.
+        rows: rows of the embedding matrix, where known.
+        notes: what a reader should know.
+        folder: the model directory, where there is one.
+    """
+    if doc is None:
+        doc = json.loads(backend.to_str())
+    if backend.truncation or backend.padding:
+        notes += ("truncation and padding of the file are switched off here",)
+        backend.no_truncation()
+        backend.no_padding()
+    backend.encode_special_tokens = True
+    model = doc["model"]
+    inventory = Inventory.build(
+        name,
+        source,
+        hf_vocab.columns(doc),
+        merges=(lambda: hf_vocab.merges(doc)) if model.get("merges") else None,
+        rows=rows,
+        notes=notes,
+    )
+    unk = _unknown_id(backend, model)
+    strips = {
+        token["id"]: (bool(token.get("lstrip")), bool(token.get("rstrip")))
+        for token in doc.get("added_tokens") or []
+        if token.get("lstrip") or token.get("rstrip")
+    }
+    engine = HfEngine(backend, {**doc, "model": {**model, "vocab": None, "merges": None}}, unk)
+    unknown = frozenset() if unk is None else frozenset({unk})
+    return Tokenizer(inventory, _pipeline(doc, notes), engine, unknown, strips, folder)
+
+
+def _unknown_id(backend: tokenizers.Tokenizer, model: dict[str, Any]) -> int | None:
+    if model.get("unk_id") is not None:
+        return int(model["unk_id"])
+    text = model.get("unk_token")
+    return None if text is None else backend.token_to_id(text)
+
+
+def _pipeline(doc: dict[str, Any], notes: tuple[str, ...]) -> Pipeline:
+    model = doc["model"]
+    steps = [
+        Step("added token", token["content"], _flags(token))
+        for token in doc.get("added_tokens") or []
+        if _flags(token)
+    ]
+    for key, stage in STAGES.items():
+        steps += [Step(stage, part.get("type", "?"), _detail(part)) for part in hf_vocab.parts(doc.get(key))]
+        if key == "pre_tokenizer":
+            steps.append(Step("model", model_type(doc), _detail(model)))
+    alphabet = hf_vocab.Alphabet.of(doc)
+    pre = list(hf_vocab.parts(doc.get("pre_tokenizer")))
+    prefix = any(
+        part.get("add_prefix_space") or part.get("prepend_scheme") in ("always", "first") for part in pre
+    ) or any(part.get("type") == "Prepend" for part in hf_vocab.parts(doc.get("normalizer")))
+    if model.get("byte_fallback") and not any(
+        part.get("type") == "ByteFallback" for part in hf_vocab.parts(doc.get("decoder"))
+    ):
+        notes += ("the decoder lacks a ByteFallback step, so byte entries decode to their literal names",)
+    return Pipeline(
+        model_type(doc),
+        tuple(steps),
+        _pattern(pre),
+        byte_level=alphabet.byte_level,
+        prefix_space=prefix,
+        ignore_merges=bool(model.get("ignore_merges")),
+        notes=notes,
+    )
+
+
+def model_type(doc: dict[str, Any]) -> str:
+    """The model's type; old files leave it out, and then its fields tell."""
+    model = doc["model"]
+    if model.get("type"):
+        return str(model["type"])
+    if "merges" in model:
+        return "BPE"
+    return "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
+
+
+def _flags(token: dict[str, Any]) -> str:
+    names = ("single_word", "lstrip", "rstrip", "normalized")
+    kind = [] if token.get("special") else ["not special"]
+    return ", ".join([*kind, *(name for name in names if token.get(name))])
+
+
+def _detail(part: dict[str, Any]) -> str:
+    hidden = ("type", "vocab", "merges", "precompiled_charsmap", "special_tokens")
+    kept = {key: value for key, value in part.items() if key not in hidden and value not in (None, False)}
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else ""
+
+
+def _pattern(pre: list[dict[str, Any]]) -> str | None:
+    found = []
+    for part in pre:
+        pattern = part.get("pattern")
+        if isinstance(pattern, dict):
+            found.append(pattern.get("Regex") or pattern.get("String") or "")
+        elif part.get("type") == "ByteLevel" and part.get("use_regex", True):
+            found.append(GPT2_PATTERN)
+    return "\n".join(found) or None
+
+
+def from_path(path: Path, name: str, rows: int | None = None, folder: Path | None = None) -> Tokenizer:
+    """Reads one ``tokenizer.json``.
+
+    Raises:
+        UnreadableFile: not JSON, truncated, or not a document that ``tokenizers`` can build.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        doc = json.loads(text)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise UnreadableFile(
+            f"a tokenizer.json must be complete JSON in UTF-8; {path} is not ({_reason(error)}); "
+            "fetch it again"
+        ) from None
+    if not isinstance(doc, dict) or not isinstance(doc.get("model"), dict):
+        raise UnreadableFile(
+            f"a tokenizer.json must hold a model; {path} holds none; name the tokenizer's own file"
+        )
+    try:
+        backend = tokenizers.Tokenizer.from_str(text)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise UnreadableFile(
+            f"a tokenizer.json must be one that tokenizers {tokenizers.__version__} can build; {path} is not "
+            f"({_reason(error)}); check its version"
+        ) from None
+    return from_tokenizer(backend, name, str(path), doc, rows, folder=folder)
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+
+
+WANTED = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tekken.json",
+    "*.model",
+    "*.tiktoken",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "config.json",
+)
+
+
+def from_hub(address: str, name: str | None = None) -> Tokenizer:
+    """Reads ``org/name[@revision]`` from the Hub's cache, or fetches its tokenizer files.
+
+    Raises:
+        Unreachable: neither the cache nor the network has it.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    from workbench.adapters.files import from_directory
+
+    repo, _, revision = address.partition("@")
+    options: dict[str, Any] = {"revision": revision or None, "allow_patterns": list(WANTED)}
+    found = None
+    try:
+        found = snapshot_download(repo, local_files_only=True, **options)
+        return from_directory(_path(found), name or repo, source=f"hf:{address}")
+    except (LocalEntryNotFoundError, UnreadableFile):
+        pass
+    try:
+        found = snapshot_download(repo, **options)
+    except Exception as error:
+        raise Unreachable(
+            f"hf:{address} must be in the Hub's cache or reachable; it is not ({type(error).__name__}); copy "
+            "its tokenizer.json here and give that path, or set HF_HOME to a cache that has it"
+        ) from error
+    return from_directory(_path(found), name or repo, source=f"hf:{address}")
+
+
+def _path(text: str) -> Path:
+    from pathlib import Path
+
+    return Path(text)

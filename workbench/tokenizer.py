@@ -1,0 +1,276 @@
+"""A tokenizer: an inventory, a described pipeline, and exact byte spans for what it does to a text."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from workbench.segmentation import Segmentation, utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from workbench.inventory import Inventory
+    from workbench.normalising import Normalised
+
+
+class Encoded(NamedTuple):
+    """Token ids of many texts, end to end.
+
+    ``ids`` is (tokens,) and ``offsets`` is (texts + 1,): text i holds ``ids[offsets[i]:offsets[i+1]]``.
+    """
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Encoded:
+        """From one list of ids a text."""
+        sizes = np.fromiter((len(row) for row in rows), np.int64, len(rows))
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        flat = (token for row in rows for token in row)
+        return cls(np.fromiter(flat, np.int32, int(offsets[-1])), offsets)
+
+    def row(self, index: int) -> NDArray[np.int32]:
+        """Ids of one text."""
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+class Step(NamedTuple):
+    """One stage of a pipeline, in the words of the source that declares it."""
+
+    stage: str
+    name: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a tokenizer does to a text, described.
+
+    Attributes:
+        model: ``BPE``, ``WordPiece``, ``Unigram``, ``WordLevel`` or ``longest match``.
+        steps: stages in order: added tokens, normaliser, pre-tokenizer, model, post-processor, decoder.
+        pattern: the regular expression that cuts pre-tokens, where there is one.
+        byte_level: the alphabet is the 256 bytes, so any text can be spelled.
+        prefix_space: a space is put before the text, and the pieces then hold one more byte than it.
+        ignore_merges: an entry that spells a whole pre-token is used even where no merges build it.
+        notes: what was assumed or differs from other loaders.
+    """
+
+    model: str
+    steps: tuple[Step, ...] = ()
+    pattern: str | None = None
+    byte_level: bool = False
+    prefix_space: bool = False
+    ignore_merges: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pattern_digest(self) -> str | None:
+        """First 12 hexadecimal digits of the pattern's SHA-256, to compare two pipelines by."""
+        return None if self.pattern is None else hashlib.sha256(self.pattern.encode()).hexdigest()[:12]
+
+
+class Engine(Protocol):
+    """What an adapter supplies; ``Tokenizer`` does the rest.
+
+    In every method but ``encode_control``, text that spells a special token is plain data.
+    """
+
+    def encode_batch(self, texts: Sequence[str]) -> Encoded:
+        """Ids of each text, without the tokens that a post-processor adds."""
+
+    def encode_control(self, text: str) -> list[int]:
+        """Ids of one text in which special-token text becomes control ids."""
+
+    def normalise(self, text: str) -> Normalised:
+        """The text as the model sees it, in the inventory's own alphabet."""
+
+    def pretokenize(self, text: str) -> list[str]:
+        """Pre-tokens of a text, normalised and cut, as the model is given them."""
+
+    def model_ids(self, pretoken: str) -> list[int]:
+        """Ids of one pre-token, past normaliser and pre-tokenizer."""
+
+    def unknown_spans(self, text: str) -> list[tuple[int, int]]:
+        """Byte spans in the text of its unknown tokens, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenizer:
+    """A segmenter with an inventory.
+
+    Attributes:
+        inventory: every entry with its bytes.
+        pipeline: what happens to a text, described.
+        engine: the upstream encoder behind one small interface.
+        unknown: ids that stand for text which the inventory cannot spell.
+        strips: ids of added tokens that swallow whitespace: id to (left, right).
+        folder: the model directory that it was read from, where there is one.
+    """
+
+    inventory: Inventory
+    pipeline: Pipeline
+    engine: Engine = field(repr=False)
+    unknown: frozenset[int] = frozenset()
+    strips: dict[int, tuple[bool, bool]] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The inventory's name."""
+        return self.inventory.name
+
+    def encode_batch(self, texts: Sequence[str]) -> Encoded:
+        """Token ids of many texts; special-token text counts as plain text.
+
+        Args:
+            texts: valid Unicode strings.
+
+        Raises:
+            SutureError: a text holds a lone surrogate.
+        """
+        try:
+            return self.engine.encode_batch(texts)
+        except (TypeError, UnicodeEncodeError):
+            for text in texts:
+                utf8(text)
+            raise
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of one text; special-token text counts as plain text."""
+        ids: list[int] = self.encode_batch([text]).ids.tolist()
+        return ids
+
+    def encode_control(self, text: str) -> list[int]:
+        """Token ids of one text as a trusted prompt: special-token text becomes control ids."""
+        utf8(text)
+        return self.engine.encode_control(text)
+
+    def decode(self, ids: Iterable[int]) -> bytes:
+        """The bytes that token ids spell, entry after entry."""
+        pieces = self.inventory.pieces
+        return b"".join([pieces[token] for token in ids])
+
+    def segment(self, text: str) -> Segmentation:
+        """Cuts one text; special-token text counts as plain text."""
+        return self.segment_batch([text])[0]
+
+    def segment_batch(self, texts: Sequence[str]) -> list[Segmentation]:
+        """Cuts many texts.
+
+        Raises:
+            SutureError: a text holds a lone surrogate.
+        """
+        encoded = self.encode_batch(texts)
+        return [self._spans(text, encoded.row(index)) for index, text in enumerate(texts)]
+
+    def segment_control(self, text: str) -> Segmentation:
+        """Cuts one text in which special-token text becomes control ids."""
+        return self._spans(text, np.array(self.encode_control(text), np.int32))
+
+    def _spans(self, text: str, ids: NDArray[np.int32]) -> Segmentation:
+        data = utf8(text)
+        table = self.inventory.pieces
+        pieces = [table[token] for token in ids.tolist()]
+        if b"".join(pieces) == data:
+            cuts = np.concatenate([[0], np.cumsum(self.inventory.lengths[ids], dtype=np.int64)])
+            return Segmentation(data, cuts[:-1], cuts[1:], ids)
+        return self._mapped(text, data, ids, pieces)
+
+    def _mapped(self, text: str, data: bytes, ids: NDArray[np.int32], pieces: list[bytes]) -> Segmentation:
+        normalised = self.engine.normalise(text)
+        unknown = [index for index, token in enumerate(ids.tolist()) if token in self.unknown]
+        spans: list[tuple[int, int]] = []
+        if unknown:
+            spans = [
+                (normalised.to_target(low, end=False), normalised.to_target(high, end=True))
+                for low, high in self.engine.unknown_spans(text)
+            ]
+        walked, lost = _walk(normalised.target, pieces, dict(zip(unknown, spans, strict=False)))
+        targets = np.array(walked, np.int64).reshape(-1, 2)
+        starts, ends = normalised.to_source(targets[:, 0], targets[:, 1])
+        synthetic = tuple(
+            index
+            for index, piece in enumerate(pieces)
+            if piece[:1] == b" " and not _first_is_space(data, int(starts[index]), int(ends[index]))
+        )
+        return Segmentation(
+            data,
+            starts,
+            ends,
+            ids,
+            exact=False,
+            absorbed=self._absorbed(data, starts, ends, ids),
+            dropped=normalised.dropped,
+            synthetic=synthetic,
+            unknown=tuple(sorted({*unknown, *lost})),
+        )
+
+    def _absorbed(
+        self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], ids: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Whitespace in the holes beside added tokens that strip it."""
+        found = []
+        for index, token in enumerate(ids.tolist()):
+            left, right = self.strips.get(token, (False, False))
+            before = int(ends[index - 1]) if index else 0
+            after = int(starts[index + 1]) if index + 1 < len(ids) else len(data)
+            if left and data[before : starts[index]].decode(errors="replace").isspace():
+                found.append((before, int(starts[index])))
+            if right and data[ends[index] : after].decode(errors="replace").isspace():
+                found.append((int(ends[index]), after))
+        return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _first_is_space(data: bytes, start: int, end: int) -> bool:
+    return data[start : max(end, start)].decode(errors="replace")[:1].isspace()
+
+
+def _walk(
+    target: bytes, pieces: Sequence[bytes], unknown: dict[int, tuple[int, int]]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Finds each piece in the normalised text, from left to right.
+
+    A piece stands where the last one ended, or after text that no piece covers (whitespace that the
+    pre-tokenizer dropped, characters without an entry), or begins with a space that the text lacks.
+
+    Returns:
+        The spans, and the indices of pieces that stand nowhere (given empty spans).
+    """
+    spans: list[tuple[int, int]] = []
+    lost: list[int] = []
+    here = 0
+    for index, piece in enumerate(pieces):
+        if index in unknown:
+            low, high = unknown[index]
+            low = max(low, here)
+            spans.append((low, max(low, high)))
+        elif target.startswith(piece, here):
+            spans.append((here, here + len(piece)))
+        else:
+            low, size = _next(target, piece, here)
+            if low < 0:
+                lost.append(index)
+                low, size = here, 0
+            spans.append((low, low + size))
+        here = spans[-1][1]
+    return spans, lost
+
+
+def _next(target: bytes, piece: bytes, here: int) -> tuple[int, int]:
+    """Nearest place of a piece at or after ``here``, with or without its leading space."""
+    full = target.find(piece, here)
+    if piece[:1] != b" ":
+        return full, len(piece)
+    bare = target.find(piece[1:], here)
+    if full < 0 or 0 <= bare < full:
+        return bare, len(piece) - 1
+    return full, len(piece)
