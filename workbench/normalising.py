@@ -111,16 +111,25 @@ class Normalised:
 
     @property
     def dropped(self) -> Offsets:
-        """Source spans that a normaliser removed (n, 2), ordered."""
-        found = []
+        """Source spans of which no normaliser left anything (n, 2), ordered and apart.
+
+        A stage that drops a part of what an earlier one made of a character drops no source text.
+        """
+        spans: set[tuple[int, int]] = set()
         for depth, stage in enumerate(self.stages):
-            spans = stage.dropped
-            starts, ends = spans[:, 0], spans[:, 1]
+            gone = stage.dropped
+            starts, ends = gone[:, 0], gone[:, 1]
             for earlier in reversed(self.stages[:depth]):
                 starts, ends = earlier.to_source(starts, ends)
-            found.append(np.stack([starts, ends], axis=1))
-        merged = np.concatenate(found) if found else np.empty((0, 2), np.int64)
-        return merged[np.lexsort((merged[:, 1], merged[:, 0]))]
+            spans.update(zip(starts.tolist(), ends.tolist(), strict=True))
+        apart: list[tuple[int, int]] = []
+        for low, high in sorted(spans):
+            if self.to_target(low, end=False) < self.to_target(high, end=True):
+                continue
+            if apart and low < apart[-1][1]:
+                low, high = apart[-1][0], max(high, apart.pop()[1])  # noqa: PLW2901 joined with the last
+            apart.append((low, high))
+        return np.array(apart, np.int64).reshape(-1, 2)
 
 
 def align(text: str, function: Callable[[str], str]) -> Aligned:

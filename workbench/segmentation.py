@@ -73,6 +73,11 @@ class Segmentation:
                 f"{'none' if self.ids is None else len(self.ids)}; pass arrays of equal length"
             )
         if len(starts) == 0:
+            if self.exact and size:
+                raise SutureError(
+                    f"an exact segmentation must cover its text; got no token for {size} bytes; "
+                    "pass exact=False where text is uncovered"
+                )
             return
         if starts.min() < 0 or ends.max() > size or (starts > ends).any() or (np.diff(starts) < 0).any():
             raise SutureError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -34,8 +35,7 @@ class Encoded(NamedTuple):
         """From one list of ids a text."""
         sizes = np.fromiter((len(row) for row in rows), np.int64, len(rows))
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        flat = (token for row in rows for token in row)
-        return cls(np.fromiter(flat, np.int32, int(offsets[-1])), offsets)
+        return cls(np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1])), offsets)
 
     def row(self, index: int) -> NDArray[np.int32]:
         """Ids of one text."""
@@ -178,9 +178,10 @@ class Tokenizer:
 
     def _spans(self, text: str, ids: NDArray[np.int32]) -> Segmentation:
         data = utf8(text)
-        table = self.inventory.pieces
-        pieces = [table[token] for token in ids.tolist()]
-        if b"".join(pieces) == data:
+        table, tokens = self.inventory.pieces, ids.tolist()
+        pieces = [table[token] for token in tokens]
+        # A text may spell the unknown token itself; that token still stands for text without an entry.
+        if b"".join(pieces) == data and self.unknown.isdisjoint(tokens):
             cuts = np.concatenate([[0], np.cumsum(self.inventory.lengths[ids], dtype=np.int64)])
             return Segmentation(data, cuts[:-1], cuts[1:], ids)
         return self._mapped(text, data, ids, pieces)
@@ -227,7 +228,8 @@ class Tokenizer:
                 found.append((before, int(starts[index])))
             if right and data[ends[index] : after].decode(errors="replace").isspace():
                 found.append((int(ends[index]), after))
-        return np.array(found, np.int64).reshape(-1, 2)
+        # Two neighbours may both claim what lies between them.
+        return np.array(sorted(set(found)), np.int64).reshape(-1, 2)
 
 
 def _first_is_space(data: bytes, start: int, end: int) -> bool:

@@ -132,16 +132,20 @@ def from_tokenizer(
     """A tokenizer around a ``tokenizers.Tokenizer``; padding and truncation are switched off.
 
     Args:
-        backend: the upstream object; it is changed to read special-token text as data.
+        backend: the upstream object; without ``doc`` a copy of it is used, with ``doc`` it is changed to
+            read special-token text as data.
         name: short name.
         source: where it came from.
         doc: its JSON document, if already parsed.
         rows: rows of the embedding matrix, where known.
         notes: what a reader should know.
         folder: the model directory, where there is one.
+
+    Raises:
+        UnreadableFile: the object holds parts written in Python, which no file can hold.
     """
     if doc is None:
-        doc = json.loads(backend.to_str())
+        backend, doc = _copied(backend)
     if backend.truncation or backend.padding:
         notes += ("truncation and padding of the file are switched off here",)
         backend.no_truncation()
@@ -164,7 +168,35 @@ def from_tokenizer(
     }
     engine = HfEngine(backend, {**doc, "model": {**model, "vocab": None, "merges": None}}, unk)
     unknown = frozenset() if unk is None else frozenset({unk})
+    notes += _leaks(backend, doc, unknown)
     return Tokenizer(inventory, _pipeline(doc, notes), engine, unknown, strips, folder)
+
+
+def _leaks(backend: tokenizers.Tokenizer, doc: dict[str, Any], unknown: frozenset[int]) -> tuple[str, ...]:
+    """A note on control tokens that plain text makes, since the model lists their text among its entries."""
+    added = doc.get("added_tokens") or []
+    control = [token for token in added if token.get("special") and token["id"] not in unknown]
+    rows = backend.encode_batch_fast([token["content"] for token in control], add_special_tokens=False)
+    found = [token["content"] for token, row in zip(control, rows, strict=True) if token["id"] in row.ids]
+    if not found:
+        return ()
+    note = (
+        f"{len(found)} of {len(control)} control tokens, such as {found[0]}, are made even of data that "
+        "spells them: the model lists their text among its entries"
+    )
+    return (note,)
+
+
+def _copied(backend: tokenizers.Tokenizer) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
+    """A copy, so that the caller's own object goes on as it was, and its JSON document."""
+    try:
+        text = backend.to_str()
+    except Exception as error:  # noqa: BLE001 the library raises nothing finer
+        raise UnreadableFile(
+            f"a tokenizer object must consist of the library's own parts; this one does not "
+            f"({_reason(error)}); replace that part, or wrap it in a class with segment and segment_batch"
+        ) from None
+    return tokenizers.Tokenizer.from_str(text), json.loads(text)
 
 
 def _unknown_id(backend: tokenizers.Tokenizer, model: dict[str, Any]) -> int | None:

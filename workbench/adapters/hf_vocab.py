@@ -181,6 +181,9 @@ def _with_added(frame: pl.DataFrame, doc: dict[str, Any]) -> pl.DataFrame:
             "position": "any",
         }
     ).unique("id", keep="last", maintain_order=True)
+    # Trainers of byte-fallback models register the byte entries as special tokens; the model makes them
+    # of bytes all the same.
+    rows = rows.join(frame.filter(pl.col("kind") == "byte"), on="id", how="anti", maintain_order="left")
     # A literal token that the model's vocabulary also spells is produced by the model too, so the
     # model's spelling holds: a run of spaces may be written with the space mark in both places.
     spelled = frame.select("id", pl.col("bytes").alias("own"), pl.col("position").alias("place"))

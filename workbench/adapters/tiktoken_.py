@@ -7,6 +7,7 @@ import binascii
 import hashlib
 from dataclasses import dataclass
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,10 +35,9 @@ class TiktokenEngine:
 
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """Ids of each text; special-token text is data."""
-        rows = [self.encoding.encode_to_numpy(text, disallowed_special=()) for text in texts]
-        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.concatenate(rows).astype(np.int32) if rows else np.empty(0, np.int32)
-        return Encoded(ids + np.int32(self.shift), np.concatenate([[0], np.cumsum(sizes)]))
+        core = self.encoding._core_bpe  # noqa: SLF001 its wrapper replaces lone surrogates without a word
+        ids, offsets = Encoded.of([core.encode_ordinary(text) for text in texts])
+        return Encoded(ids + np.int32(self.shift) if self.shift else ids, offsets)
 
     def encode_control(self, text: str) -> list[int]:
         """Ids of one text with special-token text as control ids."""
@@ -216,6 +216,11 @@ def published(name: str) -> dict[str, Any]:
 
     if constructor is None:
         return {"pattern": None, "special": {}, "hashes": []}
-    scope = {**constructor.__globals__, "load_tiktoken_bpe": load, "data_gym_to_mergeable_bpe_ranks": load}
-    made = type(constructor)(constructor.__code__, scope)()
+    # One constructor may call another, so all functions of the module are given the replaced loaders.
+    scope: dict[str, Any] = dict(constructor.__globals__)
+    for key, value in constructor.__globals__.items():
+        if isinstance(value, FunctionType) and value.__module__ == constructor.__module__:
+            scope[key] = FunctionType(value.__code__, scope, key, value.__defaults__, value.__closure__)
+    scope.update(load_tiktoken_bpe=load, data_gym_to_mergeable_bpe_ranks=load)
+    made = scope[constructor.__name__]()
     return {"pattern": made["pat_str"], "special": made["special_tokens"], "hashes": hashes}
