@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from workbench.characters import decoded
 from workbench.errors import SutureError, UnknownName
 
 if TYPE_CHECKING:
@@ -38,6 +39,31 @@ SCHEMA = pl.Schema(
         "position": pl.Enum(POSITIONS),
     }
 )
+
+
+DEFAULTS: dict[str, Any] = {"kind": "piece", "rank": None, "score": None, "position": "any"}
+
+
+def _missing(name: str, ids: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Ids below the highest that no entry has.
+
+    Raises:
+        SutureError: an id repeats, is negative or beyond ``MAX_ROWS``.
+    """
+    if not len(ids):
+        return np.empty(0, np.intp)
+    if ids.min() < 0 or ids.max() >= MAX_ROWS:
+        raise SutureError(
+            f"token ids must lie in 0..{MAX_ROWS - 1}; {name} has ids from {ids.min()} to {ids.max()}; "
+            "check the file for a corrupted id"
+        )
+    times = np.bincount(ids)
+    if times.max() > 1:
+        raise SutureError(
+            f"each id must name one entry; {name} gives id {times.argmax()} to several; "
+            "check the file for repeated ids"
+        )
+    return np.flatnonzero(times == 0)
 
 
 class Entry(NamedTuple):
@@ -109,37 +135,21 @@ class Inventory:
             SutureError: an id repeats, is negative or beyond ``MAX_ROWS``.
         """
         given = pl.DataFrame([pl.Series(key, values, dtype=SCHEMA[key]) for key, values in columns.items()])
-        if given.height:
-            numbers = given["id"].to_numpy()
-            low, high = int(numbers.min()), int(numbers.max())
-            if low < 0 or high >= MAX_ROWS:
-                raise SutureError(
-                    f"token ids must lie in 0..{MAX_ROWS - 1}; {name} has ids from {low} to {high}; "
-                    "check the file for a corrupted id"
-                )
-            if given["id"].n_unique() != given.height:
-                twice = given.filter(given["id"].is_duplicated())["id"].to_list()[0]
-                raise SutureError(
-                    f"each id must name one entry; {name} gives id {twice} to several; "
-                    "check the file for repeated ids"
-                )
-        else:
-            high = -1
-        full = pl.DataFrame({"id": pl.int_range(high + 1, dtype=pl.Int32, eager=True)})
-        if given.height == full.height:
-            joined = given.sort("id")
-        else:
-            joined = full.join(given, on="id", how="left", maintain_order="left")
-        missing = joined["bytes"].is_null() if "kind" not in given.columns else joined["kind"].is_null()
-        defaults: dict[str, Any] = {"kind": "piece", "rank": None, "score": None, "position": "any"}
-        for key, value in defaults.items():
-            if key not in joined.columns:
-                joined = joined.with_columns(pl.lit(value, dtype=SCHEMA[key]).alias(key))
-        frame = joined.with_columns(
-            pl.when(missing).then(pl.lit("gap")).otherwise(pl.col("kind").cast(pl.String)).alias("kind"),
-            pl.col("position").fill_null("any"),
-        ).select([pl.col(key).cast(kind) for key, kind in SCHEMA.items()])
-        return cls(name, source, frame, merges, **rest)
+        ids = given["id"].to_numpy()
+        missing = _missing(name, ids)
+        for key, value in DEFAULTS.items():
+            if key not in given.columns:
+                given = given.with_columns(pl.lit(value, dtype=SCHEMA[key]).alias(key))
+        given = given.select([pl.col(key).cast(kind) for key, kind in SCHEMA.items()])
+        if len(missing):
+            holes = pl.DataFrame({"id": pl.Series(missing, dtype=pl.Int32)}).with_columns(
+                pl.lit(value, dtype=SCHEMA[key]).alias(key)
+                for key, value in {**DEFAULTS, "bytes": None, "kind": "gap"}.items()
+            )
+            given = pl.concat([given, holes.select(given.columns)])
+        if len(missing) or (np.diff(ids) != 1).any():
+            given = given[np.argsort(given["id"].to_numpy())]
+        return cls(name, source, given, merges, **rest)
 
     def renamed(self, name: str) -> Inventory:
         """The same inventory under another name."""
@@ -167,6 +177,11 @@ class Inventory:
     def pieces(self) -> list[bytes]:
         """Bytes of every id, empty for a hole; a list, for joining pieces of a token sequence."""
         return self.frame["bytes"].fill_null(b"").to_list()
+
+    @cached_property
+    def texts(self) -> pl.Series:
+        """Each id's bytes as a string (rows_needed,), null for a hole or bytes that are not UTF-8."""
+        return decoded(self.frame["bytes"])
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
