@@ -1,0 +1,174 @@
+"""Figures of a tokenizer on a corpus, for the whole and for each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from vocab_audits.fragments import fragments
+from vocab_audits.frequencies import efficiency, entropy, gini
+from vocab_audits.usage import PRODUCED
+from vocab_audits.words import lengths, spaced, spells_everything, unspelled, word_figures
+from workbench.counting import WORD, word_types
+from workbench.errors import SutureError
+from workbench.languages import UNKNOWN
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from workbench.corpora import Corpus
+    from workbench.counting import Counts
+    from workbench.tokenizer import Tokenizer
+
+    Figures = dict[str | None, dict[str, float | None]]
+    """Figures by key, for the whole (None) and for each language; what has no meaning is None or absent."""
+
+
+def document_sizes(counts: Counts, corpus: Corpus) -> pl.DataFrame:
+    """The counts' documents, with the number of words of each; null where words have no spaces between."""
+    if counts.documents is None:
+        raise AssertionError
+    words = [
+        pl.Series("words", batch.texts, dtype=pl.String).str.count_matches(WORD).cast(pl.Int64)
+        for batch in corpus.batches()
+    ]
+    table = counts.documents.with_columns(pl.concat(words))
+    return table.with_columns(pl.when(pl.lit(spaced(table["language"]))).then(pl.col("words")).alias("words"))
+
+
+def reference_language(sizes: pl.DataFrame, corpus: Corpus, asked: str | None) -> str | None:
+    """The language that parity is measured against, or None where the corpus is not parallel."""
+    heights = dict(sizes.group_by("language").len().sort("language").iter_rows())
+    heights.pop(UNKNOWN, None)
+    equal = len(heights) > 1 and len(set(heights.values())) == 1
+    if asked is None:
+        english = [name for name in heights if name.replace("_", "-").split("-")[0].lower() in ("en", "eng")]
+        return next(iter(english or heights)) if equal and corpus.parallel else None
+    if asked not in heights or not equal:
+        found = ", ".join(f"{name} ({height})" for name, height in heights.items()) or "none"
+        raise SutureError(
+            f"a reference must be a language of a corpus in which all have as many documents; got {asked!r} "
+            f"and {found}; leave it out, or give translations line for line"
+        )
+    return asked
+
+
+def _by_language(table: pl.DataFrame, figures: list[pl.Expr]) -> Figures:
+    """Figures of all rows together and of each language."""
+    whole = table.select(figures).row(0, named=True)
+    parts = table.group_by("language").agg(figures)
+    return {None: whole} | {row.pop("language"): row for row in parts.iter_rows(named=True)}
+
+
+def size_figures(sizes: pl.DataFrame) -> Figures:
+    """Tokens against bytes, characters and words of running text; words only where spaces part them."""
+    tokens, words = pl.col("tokens"), pl.col("words")
+    filled = pl.when(tokens > 0).then(tokens)
+    worded = pl.when(words.is_not_null()).then(tokens)
+    return _by_language(
+        sizes,
+        [
+            pl.len().alias("documents"),
+            pl.col("bytes").sum(),
+            pl.col("codepoints").sum().alias("characters"),
+            tokens.sum(),
+            _ratio(pl.col("bytes").sum(), tokens.sum()).alias("bytes_per_token"),
+            (pl.col("bytes") / filled).mean().alias("bytes_per_token_mean"),
+            _ratio(pl.col("codepoints").sum(), tokens.sum()).alias("characters_per_token"),
+            (pl.col("codepoints") / filled).mean().alias("characters_per_token_mean"),
+            pl.when(words.count() > 0).then(words.sum()).alias("words"),
+            _ratio(worded.sum(), words.sum()).alias("fertility_running"),
+            (tokens / pl.when(words > 0).then(words)).mean().alias("fertility_mean"),
+        ],
+    )
+
+
+def _ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return part / pl.when(whole > 0).then(whole)
+
+
+def words_alone(tokenizer: Tokenizer, corpus: Corpus) -> Figures:
+    """Figures of words alone, and of characters that the inventory cannot spell."""
+    types = word_types(corpus)
+    proper = types.filter(spaced(types["language"]))
+    measured = proper.join(lengths(tokenizer, proper["word"]), on="word")
+    figures = _by_language(measured, word_figures()) if measured.height else {}
+    for language, found in coverage(tokenizer, types).items():
+        figures[language] = figures.get(language, {}) | found
+    return figures
+
+
+def coverage(tokenizer: Tokenizer, types: pl.DataFrame) -> Figures:
+    """Characters, without white space, that the inventory cannot spell, from the words of a corpus."""
+    table = types.with_columns(pl.lit(0, pl.Int64).alias("lost"))
+    if not spells_everything(tokenizer.inventory):
+        lost = unspelled(tokenizer, types["word"])
+        table = types.join(lost, on="word", how="left").with_columns(pl.col("lost").fill_null(0))
+    characters = (pl.col("word").str.len_chars() * pl.col("count")).sum()
+    missing = (pl.col("lost") * pl.col("count")).sum()
+    return _by_language(
+        table, [missing.alias("unknown_characters"), (1 - _ratio(missing, characters)).alias("coverage")]
+    )
+
+
+def token_figures(tokenizer: Tokenizer, counts: Counts, alpha: float) -> Figures:
+    """Evenness, use of the vocabulary and whole characters, from the tokens' frequencies alone."""
+    inventory, total = tokenizer.inventory, counts.total
+    seen = np.flatnonzero(total)
+    kinds = inventory.frame["kind"].is_in(PRODUCED) & inventory.frame["bytes"].is_not_null()
+    producible = kinds.to_numpy()
+    parts = fragments(inventory.frame["bytes"].gather(seen).fill_null(b"").to_list())
+    known = ~np.isin(seen, sorted(tokenizer.unknown))
+
+    def of(occurrences: NDArray[np.int64]) -> dict[str, float | None]:
+        here = occurrences[seen]
+        whole, spelled = here.sum(), here * known
+        types = int(((here > 0) & producible[seen]).sum())
+        once = int(((here == 1) & producible[seen]).sum())
+        text = spelled.sum()
+        return {
+            "entropy": entropy(here),
+            "renyi_observed": efficiency(here, alpha, int((here > 0).sum())),
+            "renyi_declared": efficiency(here, alpha, len(inventory)),
+            "types": types,
+            "never_seen": int(producible.sum()) - types,
+            "hapaxes": once,
+            "utilisation": _share(types, producible.sum()),
+            "utilisation_all": _share((here > 0).sum(), len(inventory)),
+            "hapax_share": _share(once, types),
+            "unknown_tokens": int(whole - text),
+            "valid_tokens": _share((spelled * parts.valid).sum(), text),
+            "crossing_tokens": _share((spelled * parts.crossing).sum(), text),
+            "lone_bytes": _share((spelled * parts.lone).sum(), text),
+            "split_characters": _share((spelled * parts.split).sum(), (spelled * parts.leads).sum()),
+        }
+
+    return {None: of(total)} | {language: of(tokens) for language, tokens in counts.tokens.items()}
+
+
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
+
+
+def parity_figures(sizes: pl.DataFrame, reference: str) -> Figures:
+    """Tokens of each language against those of the reference, and how unequal the languages are."""
+    known = sizes.filter(pl.col("language") != UNKNOWN)
+    base = known.filter(language=reference).select("document", pl.col("tokens").alias("base"))
+    tokens, there = pl.col("tokens"), pl.col("base")
+    paired = known.join(base, on="document").group_by("language").agg(
+        _ratio(tokens.sum(), there.sum()).alias("parity"),
+        (tokens / pl.when(there > 0).then(there)).mean().alias("parity_mean"),
+        tokens.mean().alias("per_line"),
+        _ratio(tokens.sum(), pl.col("bytes").sum()).fill_null(0.0).alias("per_byte"),
+    )  # fmt: skip
+    found: Figures = {
+        row["language"]: {"parity": row["parity"], "parity_mean": row["parity_mean"]}
+        for row in paired.iter_rows(named=True)
+    }
+    found[None] = {
+        "gini_line": gini(paired["per_line"].to_list()),
+        "gini_byte": gini(paired["per_byte"].to_list()),
+    }
+    return found
