@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated
@@ -34,7 +35,7 @@ def build() -> typer.Typer:
         add_completion=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        rich_markup_mode="markdown",
+        rich_markup_mode=None,  # plain help, for loading Rich doubles the time that --help takes
     )
 
     @app.callback()
@@ -58,6 +59,9 @@ def _add(app: typer.Typer, name: str, verb: Callable[..., Any]) -> None:
 def main() -> None:
     """Runs the command line; an expected error prints one sentence and exits with status 2."""
     warnings.showwarning = _short_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode must not stop an answer
+            stream.reconfigure(errors="backslashreplace")
     try:
         build()()
     except SutureError as error:

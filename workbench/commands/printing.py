@@ -1,0 +1,81 @@
+"""What verbs print with: data on standard output, talk on standard error."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+
+def tell(message: str) -> None:
+    """One line to the person who waits; never data."""
+    typer.echo(f"suture: note: {message}", err=True)
+
+
+def put_json(value: Any) -> None:
+    """Data as one JSON document, in ASCII, so that no character of a token acts on a terminal."""
+    typer.echo(json.dumps(value, ensure_ascii=True, indent=2))
+
+
+def console() -> Console:
+    """Standard output, for tables; text is never read as markup. ``NO_COLOR`` is respected by Rich."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def safe(text: object) -> Text:
+    """Text from a file, a name or a path with nothing in it that acts on a terminal."""
+    from rich.text import Text
+
+    from workbench.display import readable
+
+    return Text(readable(str(text).encode("utf-8", "surrogateescape")))
+
+
+def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A plain table; a column whose name starts with ``#`` is of numbers, and set to the right.
+
+    Cells fold where they must, so that nothing is cut off; the names and specs in a column ``name`` stay
+    whole, to be copied. A cell that is Rich text already is kept.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(
+        title=title, box=SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, expand=False
+    )
+    for name in columns:
+        numeric = name.startswith("#")
+        made.add_column(
+            safe(name.removeprefix("#")),
+            justify="right" if numeric else "left",
+            no_wrap=numeric or name == "name",
+            overflow="fold",
+        )
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else safe(cell) for cell in row))
+    return made
+
+
+def fields(pairs: Iterable[tuple[str, object]]) -> Table:
+    """Names with their values, two columns without a frame; a value of None is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2))
+    made.add_column(no_wrap=True, style="bold")
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        if value is not None:
+            made.add_row(Text(name), value if isinstance(value, Text) else safe(value))
+    return made
