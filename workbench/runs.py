@@ -160,6 +160,12 @@ class RunWriter:
         (whole / "run.json").write_text(text + "\n", encoding="utf-8")
         return Run.open(whole)
 
+    def leave(self) -> None:
+        """Drops the working folder if nothing in it is worth going on from."""
+        pieces = self.partial / "pieces"
+        if pieces.is_dir() and not any(path for path in pieces.iterdir() if path.suffix != ".writing"):
+            shutil.rmtree(self.partial, ignore_errors=True)
+
     def publish(self) -> Run:
         """Puts the assembled run in its place, in the stead of a former one, and drops the pieces."""
         former = self.partial / "former"

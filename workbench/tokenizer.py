@@ -102,6 +102,9 @@ class Engine(Protocol):
     def unknown_spans(self, text: str) -> list[tuple[int, int]]:
         """Byte spans in the text of its unknown tokens, in order."""
 
+    def decode_each(self, ids: Sequence[int]) -> list[str | None]:
+        """What the library's own decoder makes of each id alone; None where it refuses."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tokenizer:

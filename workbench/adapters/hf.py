@@ -105,6 +105,10 @@ class HfEngine:
         pairs = zip(encoding.ids, encoding.offsets, strict=True)
         return [(offset[low], offset[high]) for token, (low, high) in pairs if token == self.unk]
 
+    def decode_each(self, ids: Sequence[int]) -> list[str | None]:
+        """The file's own decoder on each id alone, special ids included."""
+        return list(self.backend.decode_batch([[token] for token in ids], skip_special_tokens=False))
+
 
 def _aligner(part: dict[str, Any]) -> Callable[[str], Aligned] | None:
     """The alignment function of one normaliser, or None where it changes nothing that is a byte."""

@@ -62,6 +62,12 @@ class TiktokenEngine:
         """None: every byte has an entry."""
         return []
 
+    def decode_each(self, ids: Sequence[int]) -> list[str | None]:
+        """tiktoken's decoding of each id alone, special ids included."""
+        special = set(self.encoding._special_tokens.values())  # noqa: SLF001 tiktoken names no public list
+        bare = [token if token in special else token - self.shift for token in ids]
+        return list(self.encoding.decode_batch([[token] for token in bare]))
+
 
 @cache
 def _compiled(pattern: str) -> regex.Pattern[str]:

