@@ -90,22 +90,31 @@ def _ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 
 def words_alone(tokenizer: Tokenizer, corpus: Corpus) -> Figures:
-    """Figures of words alone, and of characters that the inventory cannot spell."""
+    """Figures of words alone, and of characters that the inventory cannot spell.
+
+    Where it can spell anything, runs of text without spaces between words need not be encoded.
+    """
     types = word_types(corpus)
-    proper = types.filter(spaced(types["language"]))
-    measured = proper.join(lengths(tokenizer, proper["word"]), on="word")
-    figures = _by_language(measured, word_figures()) if measured.height else {}
-    for language, found in coverage(tokenizer, types).items():
+    types = types.with_columns(spaced(types["language"]))
+    complete = spells_everything(tokenizer.inventory)
+    proper = types.filter("spaced")
+    known = lengths(tokenizer, (proper if complete else types)["word"])
+    proper = proper.join(known, on="word")
+    figures = _by_language(proper, word_figures()) if proper.height else {}
+    suspects = known.filter("suspect")["word"] if not complete else known["word"].clear()
+    for language, found in coverage(types, unspelled(tokenizer, suspects)).items():
         figures[language] = figures.get(language, {}) | found
     return figures
 
 
-def coverage(tokenizer: Tokenizer, types: pl.DataFrame) -> Figures:
-    """Characters, without white space, that the inventory cannot spell, from the words of a corpus."""
-    table = types.with_columns(pl.lit(0, pl.Int64).alias("lost"))
-    if not spells_everything(tokenizer.inventory):
-        lost = unspelled(tokenizer, types["word"])
-        table = types.join(lost, on="word", how="left").with_columns(pl.col("lost").fill_null(0))
+def coverage(types: pl.DataFrame, lost: pl.DataFrame) -> Figures:
+    """Characters, without white space, that the inventory cannot spell.
+
+    Args:
+        types: the words of a corpus: language, word, count.
+        lost: characters lost from a word: word, lost; others lose none.
+    """
+    table = types.join(lost, on="word", how="left").with_columns(pl.col("lost").fill_null(0))
     characters = (pl.col("word").str.len_chars() * pl.col("count")).sum()
     missing = (pl.col("lost") * pl.col("count")).sum()
     return _by_language(

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 SCAFFOLD_RATIO = 0.9
 """An entry is scaffold-like if its first dependant comes before 1/0.9 of its own place in the merges."""
 
+SCAFFOLD_MAKINGS = 10
 SCAFFOLD_SURVIVAL = 0.1
 SCAFFOLD_RATE = 5e-6
-"""On a corpus: under a tenth of the entry's makings stay, and it is under 5 tokens in a million."""
+"""On a corpus: of ten makings or more under a tenth stay, and the entry is under 5 tokens in a million."""
 
 ESTIMATED = f"estimated from the merges' order: place / first dependant's place ≥ {SCAFFOLD_RATIO}"
-MEASURED = f"measured on the corpus of the given run: survival < {SCAFFOLD_SURVIVAL}, < 5 tokens a million"
+MEASURED = (
+    f"measured on the corpus of the given run: ≥ {SCAFFOLD_MAKINGS} makings, survival < {SCAFFOLD_SURVIVAL}, "
+    "< 5 tokens a million"
+)
 
 
 class Lineage(NamedTuple):
@@ -199,7 +203,8 @@ def _with_use(table: pl.DataFrame, found: Lineage, uses: NDArray[np.int64] | Non
     table = table.with_columns(uses=pl.Series(uses), formed=pl.Series(formed(found, uses)))
     survival = pl.when(pl.col("formed") > 0).then(pl.col("uses") / pl.col("formed"))
     rare = pl.col("uses") < SCAFFOLD_RATE * pl.col("uses").sum()
-    return table.with_columns(survival=survival, scaffold=inner & rare & (survival < SCAFFOLD_SURVIVAL))
+    shown = rare & (pl.col("formed") >= SCAFFOLD_MAKINGS)
+    return table.with_columns(survival=survival, scaffold=inner & shown & (survival < SCAFFOLD_SURVIVAL))
 
 
 def _orphan(inventory: Inventory) -> pl.Expr:
@@ -247,24 +252,25 @@ def _number(value: object) -> float | None:
 
 def _lists(table: pl.DataFrame, top: int) -> Iterator[pl.DataFrame]:
     """The entries at the head of each order."""
-    measured = table["formed"].is_not_null().any()
-    variant, value = (MEASURED, "survival") if measured else (ESTIMATED, "step_ratio")
-    unit = "share of its makings that stay" if measured else "ratio of places"
-    for measure, form, key, scale, chosen in (
-        ("dependants", "direct and transitive", "dependants", "entries", pl.col("dependants") > 0),
-        ("orphan", "in order of id", None, None, pl.col("orphan")),
-        ("scaffold", variant, value, unit, pl.col("scaffold")),
+    if table["formed"].is_not_null().any():
+        steps = (MEASURED, "survival", "formed", "share of its makings that stay")
+    else:
+        steps = (ESTIMATED, "step_ratio", "step_ratio", "ratio of places")
+    for measure, (variant, key, order, unit), chosen in (
+        ("dependants", ("direct and transitive", "dependants", "dependants", "entries"), "dependants"),
+        ("orphan", ("in order of id", None, None, None), "orphan"),
+        ("scaffold", steps, "scaffold"),
     ):
-        rows = table.filter(chosen)
-        if key is not None:
-            rows = rows.sort(key, "token_id", descending=[key != "survival", False])
+        rows = table.filter(pl.col(chosen).cast(pl.Boolean))
+        if order is not None:
+            rows = rows.sort(order, "token_id", descending=[True, False])
         columns = {
             "subject": pl.col("subject"),
             "audit": "genealogy",
             "measure": measure,
-            "variant": form,
+            "variant": variant,
             "value": pl.lit(None, pl.Float64) if key is None else pl.col(key).cast(SCHEMA["value"]),
-            "unit": scale,
+            "unit": unit,
             "severity": "warn" if measure == "orphan" else "info",
             "token_id": pl.col("token_id"),
             "token": pl.col("bytes"),

@@ -67,11 +67,12 @@ def overlap(tokenizers: Sequence[Tokenizer], *, top: int = 50, counts: str | Non
     if counts is not None:
         entries = _with_counts(entries, inventories, counts)
         counted = _shares(entries, len(names), pl.col("count"))
+    marked = {one.name for one in inventories if (one.frame["position"] != "any").any()}
     pairs = [_pair(names, ranked, counted, pair) for pair in combinations(range(len(names)), 2)]
     held = ranked.members.sum(axis=0)
     only, common = _rows(entries, held == 1, names), _rows(entries, held == len(names), names)
     found = [
-        frame(finding for pair in pairs for finding in _pair_findings(pair, _position_note(inventories))),
+        frame(finding for pair in pairs for finding in _pair_findings(pair, marked)),
         frame(_special(inventories)),
         frame(_inventory_findings(inventories, ranked.members)),
         *_listed(only, top),
@@ -159,7 +160,8 @@ def _ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None
 
 
-def _pair_findings(pair: dict[str, str | int | float | None], note: str | None) -> Iterator[Finding]:
+def _pair_findings(pair: dict[str, str | int | float | None], marked: set[str]) -> Iterator[Finding]:
+    note = _position_note([str(pair[key]) for key in ("first", "second") if pair[key] in marked])
     first, second = pair["first"], pair["second"]
     both, there, back = f"{first} & {second}", f"{first} in {second}", f"{second} in {first}"
     rows = [
@@ -182,14 +184,13 @@ def _pair_findings(pair: dict[str, str | int | float | None], note: str | None) 
         yield Finding(subject, "overlap", measure, figure, variant, unit, note=note)
 
 
-def _position_note(inventories: Sequence[Inventory]) -> str | None:
+def _position_note(marked: list[str]) -> str | None:
     """Says what is lost where an inventory marks places in the word outside the bytes."""
-    marked = [one.name for one in inventories if (one.frame["position"] != "any").any()]
     if not marked:
         return None
     return (
-        f"{', '.join(marked)} marks an entry's place in the word outside its bytes; entries are compared by "
-        "bytes alone, so a word's beginning there never equals one that holds its space here"
+        f"{' and '.join(marked)} marks an entry's place in the word outside its bytes; entries are compared "
+        "by bytes alone, so a word's beginning there never equals one that holds its space here"
     )
 
 

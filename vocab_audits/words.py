@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.inventory import Inventory
-    from workbench.tokenizer import Tokenizer
+    from workbench.tokenizer import Encoded, Tokenizer
 
 CHUNK = 1 << 16
 """Words encoded at a time, which bounds memory."""
+
+LENGTHS = pl.Schema(
+    {"word": pl.String(), "bare": pl.Int64(), "after_space": pl.Int64(), "suspect": pl.Boolean()}
+)
 
 
 def spaced(languages: pl.Series) -> pl.Series:
@@ -29,23 +33,32 @@ def lengths(tokenizer: Tokenizer, words: pl.Series) -> pl.DataFrame:
     """Tokens of each distinct word alone.
 
     Returns:
-        Columns word, bare (the word as it is) and after_space (with a space before it). A tokenizer that
-        itself puts a space before every text never sees a bare word, so bare is null there.
+        Columns word, bare (tokens of the word as it is), after_space (with a space before it) and suspect
+        (the inventory may be unable to spell it, see ``unspelled``). A tokenizer that itself puts a space
+        before every text never sees a bare word, so bare is null there.
     """
     distinct = words.unique(maintain_order=True)
-    schema = pl.Schema({"word": pl.String(), "bare": pl.Int64(), "after_space": pl.Int64()})
-    parts = [schema.to_frame()]
+    parts = [LENGTHS.to_frame()]
     for start in range(0, len(distinct), CHUNK):
         some = distinct.slice(start, CHUNK)
-        own = tokenizer.pipeline.prefix_space
-        after = _sizes(tokenizer, some if own else " " + some)
-        bare = None if own else _sizes(tokenizer, some)
-        parts.append(pl.DataFrame({"word": some, "bare": bare, "after_space": after}, schema))
+        encoded = tokenizer.encode_batch(some.to_list())
+        sizes = np.diff(encoded.offsets)
+        columns = {"word": some, "suspect": _suspect(tokenizer, some, encoded)}
+        if tokenizer.pipeline.prefix_space:
+            columns |= {"bare": None, "after_space": sizes}
+        else:
+            after = tokenizer.encode_batch((" " + some).to_list())
+            columns |= {"bare": sizes, "after_space": np.diff(after.offsets)}
+        parts.append(pl.DataFrame(columns, schema_overrides=LENGTHS).select(LENGTHS.names()))
     return pl.concat(parts)
 
 
-def _sizes(tokenizer: Tokenizer, words: pl.Series) -> NDArray[np.int64]:
-    return np.diff(tokenizer.encode_batch(words.to_list()).offsets)
+def _suspect(tokenizer: Tokenizer, words: pl.Series, encoded: Encoded) -> NDArray[np.bool_]:
+    """Whether a word has an unknown token or, where there is no such token, more bytes than its tokens."""
+    if tokenizer.unknown:
+        return _row_sums(np.isin(encoded.ids, sorted(tokenizer.unknown)), encoded.offsets) > 0
+    held = _row_sums(tokenizer.inventory.lengths[encoded.ids], encoded.offsets)
+    return held < words.str.len_bytes().to_numpy()
 
 
 def word_figures() -> list[pl.Expr]:
@@ -71,44 +84,25 @@ def spells_everything(inventory: Inventory) -> bool:
 
 
 def unspelled(tokenizer: Tokenizer, words: pl.Series) -> pl.DataFrame:
-    """Characters of each distinct word that stand under an unknown token, or under none.
+    """Characters of distinct words that stand under an unknown token, or under none where there is no such.
 
     Returns:
-        Columns word and lost (number of characters), for words that lose any.
+        Columns word and lost (number of characters).
     """
-    found: dict[str, int] = {}
-    distinct = words.unique(maintain_order=True)
-    for start in range(0, len(distinct), CHUNK):
-        some = distinct.slice(start, CHUNK).to_list()
-        suspects = _suspects(tokenizer, some)
-        for word, segmentation in zip(suspects, tokenizer.segment_batch(suspects), strict=True):
-            if tokenizer.unknown:
-                pairs = zip(segmentation.starts.tolist(), segmentation.ends.tolist(), strict=True)
-                spans = [span for index, span in enumerate(pairs) if index in segmentation.unknown]
-            else:
-                spans = segmentation.uncovered.tolist()
-            lost = sum(_characters(segmentation.text[low:high]) for low, high in spans)
-            if lost:
-                found[word] = lost
-    return pl.DataFrame(
-        {"word": list(found), "lost": list(found.values())}, schema={"word": pl.String, "lost": pl.Int64}
-    )
+    lost = []
+    for segmentation in tokenizer.segment_batch(words.to_list()):
+        if tokenizer.unknown:
+            pairs = list(zip(segmentation.starts.tolist(), segmentation.ends.tolist(), strict=True))
+            spans = [pairs[index] for index in segmentation.unknown]
+        else:
+            spans = segmentation.uncovered.tolist()
+        lost.append(sum(_characters(segmentation.text[low:high]) for low, high in spans))
+    return pl.DataFrame({"word": words, "lost": pl.Series(lost, dtype=pl.Int64)})
 
 
-def _suspects(tokenizer: Tokenizer, words: list[str]) -> list[str]:
-    """Words with an unknown token, or where there is no such token, words that the tokens don't fill."""
-    encoded = tokenizer.encode_batch(words)
-    if tokenizer.unknown:
-        marks = np.isin(encoded.ids, sorted(tokenizer.unknown)).astype(np.int64)
-        chosen = _row_sums(marks, encoded.offsets) > 0
-    else:
-        sizes = np.fromiter((len(word.encode()) for word in words), np.int64, len(words))
-        held = _row_sums(tokenizer.inventory.lengths[encoded.ids], encoded.offsets)
-        chosen = held != sizes
-    return [words[index] for index in np.flatnonzero(chosen).tolist()]
-
-
-def _row_sums(values: NDArray[np.integer], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _row_sums(
+    values: NDArray[np.integer] | NDArray[np.bool_], offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
     total = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     found: NDArray[np.int64] = total[offsets[1:]] - total[offsets[:-1]]
     return found

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from tests import builders
 from tests.vocabs import need
+from vocab_audits.compression import compression
 from vocab_audits.genealogy import formed, genealogy, lineage
 from workbench import bpe
 from workbench.adapters import load
+from workbench.corpora import open_corpus
 from workbench.errors import SutureError
 from workbench.inventory import Inventory
+from workbench.runs import RunWriter
 
 ALPHABET = b"ab "
 
@@ -151,6 +154,25 @@ def test_an_entry_whose_dependant_follows_at_once_is_scaffold_like():
     found = genealogy(small).table().filter(measure="scaffold")
     assert found.select("token", "value").rows() == [(b"uv", pytest.approx(21 / 22))]
     assert value(genealogy(small), "scaffolds") == 1
+
+
+def test_scaffolds_are_measured_on_the_corpus_of_a_run(tmp_path):
+    made = load(builders.encoding([b"ab", b"abc", b"de", b"def"], pattern=builders.GPT2), "small")
+    text = tmp_path / "text.txt"
+    # "ab" arises 20 times and never stays; "de" arises 20 times and stays 10 times.
+    text.write_text("abc" * 20 + "\n" + "def" * 10 + "deg" * 10 + "\n")
+    writer = RunWriter(tmp_path / "run")
+    writer.begin()
+    writer.keep("key", compression(made, open_corpus(str(text))))
+    writer.finish(["key"], {})
+    writer.publish()
+    outcome = genealogy(made.inventory, counts=str(tmp_path / "run"))
+    listed = outcome.table().filter(measure="scaffold")
+    assert listed.select("token", "value").rows() == [(b"ab", 0.0)]
+    assert listed["variant"][0].startswith("measured")
+    table = outcome.tables["genealogy"].filter(pl.col("token_id").is_in([256, 258]))
+    assert table.select("formed", "survival").rows() == [(20, 0.0), (20, 0.5)]
+    assert value(outcome, "scaffolds", "measured") == 1
 
 
 def test_without_merges_it_does_not_apply():
