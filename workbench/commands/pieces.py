@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from workbench.segmentation import Segmentation, Segmenter, Unit
 
 BAR = "│"
+SHOWN = 200
+"""Tokens, stretches and differences that are shown to people; ``--json`` has all."""
+
 LABEL = 20
 """Cells that a segmenter's name may take beside its pieces."""
 
 
-def tokens(segmenter: Segmenter, cut: Segmentation, unit: Unit) -> list[dict[str, Any]]:
-    """The tokens of a segmentation, ready for JSON.
+def tokens(
+    segmenter: Segmenter, cut: Segmentation, unit: Unit, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """The tokens of a segmentation, or the first ``limit`` of them, ready for JSON.
 
     ``bytes`` is the text under the token; ``entry`` its entry's own bytes, which differ where a
     normaliser or a space put before the text had a hand in it.
@@ -37,7 +42,7 @@ def tokens(segmenter: Segmenter, cut: Segmentation, unit: Unit) -> list[dict[str
     ids = [None] * len(cut) if cut.ids is None else cut.ids.tolist()
     rows = zip(ids, cut.pieces, cut.spans(unit).tolist(), _notes(cut), strict=True)
     found = []
-    for token_id, piece, (start, end), note in rows:
+    for token_id, piece, (start, end), note in islice(rows, limit):
         entry = None if inventory is None or token_id is None else inventory.pieces[token_id]
         found.append(
             {
@@ -70,9 +75,9 @@ def _notes(cut: Segmentation) -> list[str | None]:
 
 
 def token_table(segmenter: Segmenter, cut: Segmentation, unit: Unit) -> Table:
-    """The tokens of a segmentation as a table for the terminal."""
+    """The first ``SHOWN`` tokens of a segmentation as a table for the terminal."""
     rows = []
-    for index, token in enumerate(tokens(segmenter, cut, unit)):
+    for index, token in enumerate(tokens(segmenter, cut, unit, SHOWN)):
         differs = token["entry"] is not None and token["entry"] != token["bytes"]
         told = [f"entry {faithful(bytes.fromhex(token['entry']))}"] if differs else []
         note = Text(", ".join([*told, *filter(None, [token["note"]])]))
@@ -105,12 +110,12 @@ def side_by_side(names: Sequence[str], cuts: Sequence[Segmentation], width: int)
         width: cells of a line; what is longer goes on in another block.
 
     Returns:
-        Lines, with an empty one between blocks.
+        Lines, with an empty one between blocks, of the first ``SHOWN`` stretches between cuts of all.
     """
     labels = [name if cell_len(name) <= LABEL else name[: LABEL - 1] + "…" for name in names]
     margin = max(map(cell_len, labels))
     lines: list[str] = []
-    for block in _blocks(_columns(cuts), max(width - margin - 2, 8)):
+    for block in _blocks(islice(_columns(cuts), SHOWN), max(width - margin - 2, 8)):
         lines += [""] * bool(lines)
         for row, label in enumerate(labels):
             body = "".join(_padded(column[row], max(map(cell_len, column))) + BAR for column in block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,8 +22,11 @@ def tell(message: str) -> None:
 
 
 def put_json(value: Any) -> None:
-    """Data as one JSON document, in ASCII, so that no character of a token acts on a terminal."""
-    typer.echo(json.dumps(value, ensure_ascii=True, indent=2))
+    """Data as one JSON document, in ASCII, so that no character of a token acts on a terminal.
+
+    It is indented for a terminal and compact for a pipe.
+    """
+    typer.echo(json.dumps(value, ensure_ascii=True, indent=2 if sys.stdout.isatty() else None))
 
 
 def console() -> Console:

@@ -47,6 +47,7 @@ def segment(
     """
     from workbench.adapters import load_segmenter
     from workbench.alignment import Alignment
+    from workbench.commands.pieces import SHOWN
     from workbench.segmentation import utf8
 
     given = _stdin() if text == "-" else text
@@ -73,6 +74,8 @@ def segment(
         _put_one(out, *row, unit)
     for pair in compared:
         _put_comparison(out, names[0], *pair)
+    if max(map(len, cuts)) > SHOWN:
+        tell(f"of tokens, pieces and differences the first {SHOWN} are shown; --json has all")
 
 
 def _stdin() -> str:
@@ -200,7 +203,7 @@ def _stretches(cut: Segmentation, kind: str) -> Any:
 def _put_comparison(out: Console, reference: str, name: str, alignment: Alignment) -> None:
     from rich.text import Text
 
-    from workbench.commands.pieces import cell
+    from workbench.commands.pieces import SHOWN, cell
 
     scores = [
         f"{key} {'undefined' if value is None else format(value, '.3f')}"
@@ -214,6 +217,7 @@ def _put_comparison(out: Console, reference: str, name: str, alignment: Alignmen
     ]
     home = alignment.chunk_of(alignment.gold)[alignment.crossing[:, 0]]
     crossed = Counter(alignment.shared[home].tolist())
+    differing = [chunk for chunk in alignment.chunks if len(chunk.gold) != 1 or len(chunk.predicted) != 1]
     rows = [
         [
             f"{chunk.start}–{chunk.end}",
@@ -221,8 +225,7 @@ def _put_comparison(out: Console, reference: str, name: str, alignment: Alignmen
             Text(cell(alignment.predicted, chunk.predicted, chunk.start, chunk.end)),
             crossed[chunk.start] or "",
         ]
-        for chunk in alignment.chunks
-        if len(chunk.gold) != 1 or len(chunk.predicted) != 1
+        for chunk in differing[:SHOWN]
     ]
     out.print()
     out.print(Text(f"{safe(name)} against {safe(reference)}, cuts in bytes", style="bold"))

@@ -145,6 +145,16 @@ def test_a_segmenter_without_inventory_is_taken(files):
     assert asked("I don't", "--with", "spacy:en", "--with", files["bytes"]).stdout
 
 
+def test_a_long_text_is_shown_in_part_and_answered_whole(files):
+    done = asked("x" * 1000, *["--with", files["bytes"]] * 2)
+    assert "the first 200 are shown" in done.stderr
+    rows = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("x".ljust(13))]
+    assert rows == [*map(str, range(200))] * 2
+    assert done.stdout.split("\n\n")[0].count("x") <= 400
+    found = answered("x" * 1000, "--with", files["bytes"])["segmentations"][0]
+    assert len(found["tokens"]) == 1000
+
+
 def test_standard_input_is_taken_byte_for_byte(files):
     assert answered("-", "--with", files["bytes"], input="a\r\nb\n")["text"] == "a\r\nb\n"
     with pytest.raises(SutureError, match=r"must be UTF-8; byte 0xFF at offset 1 is not"):
