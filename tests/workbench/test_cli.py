@@ -57,8 +57,10 @@ def test_each_verb_says_in_a_line_what_it_does_and_gives_an_example(name):
     helped = runner.invoke(build(), [name, "--help"])
     assert helped.exit_code == 0
     lines = [line.strip() for line in helped.stdout.splitlines()]
-    assert lines[2].endswith(".")
-    assert lines[3] == ""
+    first, second = (VERBS.get(name).__doc__ or "").splitlines()[:2]
+    assert first.endswith(".")
+    assert second == ""
+    assert " ".join(lines).count(first) == 1
     assert any(line.startswith(f"Example: `suture {name}") for line in lines)
     assert f"  {name} " in runner.invoke(build(), ["--help"]).stdout
 
