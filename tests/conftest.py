@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import pytest
 
 from tests import vocabs
@@ -11,6 +12,11 @@ from tests import vocabs
 # Set when this file is imported, so before any test module imports tiktoken, tokenizers or transformers.
 os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabs.tiktoken_dir())
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+# A loaded machine is slow, not wrong: examples have no deadline, and the same ones are tried each time.
+hypothesis.settings.register_profile("suture", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("suture")
 
 
 @pytest.fixture(name="need", scope="session")

@@ -67,7 +67,7 @@ def from_file(path: Path, name: str | None = None, pattern: str | None = None) -
 
 def short_name(path: Path) -> str:
     """A name for a file: its stem, or its folder's where the stem says nothing."""
-    generic = {"tokenizer", "vocab", "tekken", "merges", "spiece", "sentencepiece"}
+    generic = {"tokenizer", "vocab", "merges", "spiece", "sentencepiece"}
     return path.parent.resolve().name if path.stem in generic else path.stem
 
 
