@@ -1,0 +1,148 @@
+"""What counting costs beside the bare encoder: CPU seconds for the same lines, and their ratio.
+
+`python -m tests.benchmarks.encode [--corpus FILE] [--megabytes N] [--runs N]` prints a row a case. The bare
+encoder gets lines that lie in memory; `count` reads the file, encodes, and adds up tokens and sizes. The
+target is a ratio of at most 1.15.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import tiktoken
+import tokenizers
+
+from tests import vocabs
+from workbench.adapters import load
+from workbench.corpora import open_corpus
+from workbench.counting import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.tokenizer import Tokenizer
+
+TARGET = 1.15
+
+
+class Case(NamedTuple):
+    """One vocabulary: our tokenizer, and the upstream call that says how many tokens some lines have."""
+
+    name: str
+    tokenizer: Tokenizer
+    bare: Callable[[list[str]], int]
+
+
+def tiktoken_case(name: str, encoding: str) -> Case:
+    """A rank file, against `Encoding.encode_ordinary` line by line."""
+    upstream = tiktoken.get_encoding(encoding)
+
+    def bare(lines: list[str]) -> int:
+        return sum(len(upstream.encode_ordinary(line)) for line in lines)
+
+    return Case(f"tiktoken {name}", load(str(vocabs.vocab(name))), bare)
+
+
+def hf_case(name: str) -> Case:
+    """A tokenizer.json, against `Tokenizer.encode_batch_fast`, ten thousand lines a call."""
+    path = vocabs.vocab(name)
+    upstream = tokenizers.Tokenizer.from_file(str(path))
+    upstream.no_truncation()
+    upstream.no_padding()
+    upstream.encode_special_tokens = True
+
+    def bare(lines: list[str]) -> int:
+        total = 0
+        for start in range(0, len(lines), 10_000):
+            some = upstream.encode_batch_fast(lines[start : start + 10_000], add_special_tokens=False)
+            total += sum(map(len, some))
+        return total
+
+    return Case(f"tokenizers {name}", load(str(path)), bare)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "gpt2": lambda: tiktoken_case("gpt2", "r50k_base"),
+    "o200k": lambda: tiktoken_case("o200k", "o200k_base"),
+    "qwen3": lambda: hf_case("qwen3"),
+    "llama3": lambda: hf_case("llama3"),
+    "bert": lambda: hf_case("bert"),
+}
+
+
+def repeated(target: Path, megabytes: float) -> Path:
+    """Our sample again and again. Caches of words then always hit, which flatters the bare encoder."""
+    texts = [line.encode() + b"\n" for batch in open_corpus("sample").batches() for line in batch.texts]
+    size = 0
+    with target.open("wb") as file:
+        for line in itertools.cycle(texts):
+            size += file.write(line)
+            if size >= megabytes * 1e6:
+                break
+    return target
+
+
+class Cost(NamedTuple):
+    """Least CPU seconds and least wall seconds of several runs, and the number of tokens found."""
+
+    cpu: float
+    wall: float
+    tokens: int
+
+
+def cost(work: Callable[[], int]) -> Cost:
+    """What one run takes."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    tokens = work()
+    return Cost(time.process_time() - cpu, time.perf_counter() - wall, tokens)
+
+
+def row(case: Case, path: Path, runs: int) -> str:
+    """Measures one case, turn by turn; the two must find the same number of tokens."""
+    lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    corpus = open_corpus(str(path))
+    case.bare(lines[:1000])  # both begin with warm caches
+    bares, counts = [], []
+    for _ in range(runs):
+        bares.append(cost(lambda: case.bare(lines)))
+        counts.append(cost(lambda: int(count(case.tokenizer, corpus).total.sum())))
+    bare, ours = Cost(*map(min, zip(*bares, strict=True))), Cost(*map(min, zip(*counts, strict=True)))
+    if bare.tokens != ours.tokens:
+        raise SystemExit(f"{case.name}: count finds {ours.tokens} tokens, the bare encoder {bare.tokens}")
+    above = " " if ours.cpu <= TARGET * bare.cpu else "!"
+    return (
+        f"{case.name:22} {ours.tokens:10} {bare.cpu:8.2f} {ours.cpu:8.2f} {ours.cpu / bare.cpu:6.2f}{above}"
+        f" {bare.wall:10.2f} {ours.wall:8.2f}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the table; a vocabulary that the cache lacks is named on stderr."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--corpus", type=Path, default=None, help="a text file; default: the sample, repeated"
+    )
+    parser.add_argument("--megabytes", type=float, default=10.0)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    options = parser.parse_args(arguments)
+    heads = ("encoder", "tokens", "bare s", "count s", "ratio", "bare wall", "wall")
+    print("{:22} {:>10} {:>8} {:>8} {:>6}  {:>10} {:>8}".format(*heads))
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.corpus or repeated(Path(folder, "sample.txt"), options.megabytes)
+        for name in options.only:
+            try:
+                print(row(CASES[name](), path, options.runs), flush=True)
+            except vocabs.VocabMissingError as reason:
+                print(f"{name}: {reason}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
