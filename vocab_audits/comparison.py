@@ -41,7 +41,7 @@ def compared(specs: Sequence[str], corpus_spec: str, limit: int | None, top: int
     corpus.check()
     shared = overlap(loaded.tokenizers, top=top)
     return {
-        "tokenizers": [_card(tokenizer) for tokenizer in loaded.tokenizers],
+        "tokenizers": [tokenizer.card() for tokenizer in loaded.tokenizers],
         "corpus": corpus.name,
         "overlap": _figures(shared),
         "entries": _entries(shared),
@@ -53,20 +53,6 @@ def compared(specs: Sequence[str], corpus_spec: str, limit: int | None, top: int
             if row["language"] is None
         ],
         "skipped": loaded.skipped,
-    }
-
-
-def _card(tokenizer: Tokenizer) -> dict[str, Any]:
-    inventory, made = tokenizer.inventory, tokenizer.pipeline
-    return {
-        "name": inventory.name,
-        "source": inventory.source,
-        "digest": inventory.digest,
-        "entries": len(inventory),
-        "rows_needed": inventory.rows_needed,
-        "model": made.model,
-        "pattern_digest": made.pattern_digest,
-        "prefix_space": made.prefix_space,
     }
 
 

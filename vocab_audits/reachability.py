@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from vocab_audits.census import RESERVED
 from vocab_audits.partial import TRIES, completions
 from workbench.audit import Outcome, audit
 from workbench.findings import Finding
@@ -150,19 +151,23 @@ def reachability(tokenizer: Tokenizer, *, listed: int = 200) -> Outcome:
             note="entries that are no text alone for which a text was found; the search is not exhaustive",
         )
     )
-    blocked = table.filter(pl.col("class").cast(pl.String).str.ends_with("_blocked"))
+    blocked = table.with_columns(kind=tokenizer.inventory.frame["kind"], text=tokenizer.inventory.texts)
+    blocked = blocked.filter(pl.col("class").cast(pl.String).str.ends_with("_blocked")).with_columns(
+        expected=(pl.col("kind") == "byte") | pl.col("text").str.contains(RESERVED).fill_null(value=False)
+    )
     found += [
         Finding(
             name,
             "reachability",
             row["class"],
             None,
-            severity="warn",
+            severity="info" if row["expected"] else "warn",
             token_id=row["token_id"],
             token=row["bytes"],
             evidence=row["reason"],
+            note="by design: a reserved slot, or a byte that a piece spells" if row["expected"] else None,
         )
-        for row in blocked.head(listed).iter_rows(named=True)
+        for row in blocked.sort("expected", "token_id").head(listed).iter_rows(named=True)
     ]
     return Outcome(found, {"reachability": table.with_columns(subject=pl.lit(name))})
 

@@ -222,7 +222,7 @@ def run(
         progress("writing the report", len(work), len(work))
         manifest = {
             "command": list(command),
-            "subjects": [_subject(tokenizer) for tokenizer in loaded.tokenizers],
+            "subjects": [tokenizer.card() for tokenizer in loaded.tokenizers],
             "corpus": _described(corpus),
             "audits": [_recorded(audit, plan) for audit in audits],
             "skipped": loaded.skipped,
@@ -258,24 +258,6 @@ def _described(corpus: Corpus | None) -> dict[str, Any] | None:
         "bytes": corpus.size,
         "languages": sorted({file.language for file in corpus.files if file.language}),
         "problems": [str(problem) for problem in corpus.problems],
-    }
-
-
-def _subject(tokenizer: Tokenizer) -> dict[str, Any]:
-    inventory, made = tokenizer.inventory, tokenizer.pipeline
-    return {
-        "name": inventory.name,
-        "source": inventory.source,
-        "digest": inventory.digest,
-        "entries": len(inventory),
-        "rows_needed": inventory.rows_needed,
-        "rows": inventory.rows,
-        "model": made.model,
-        "pattern": made.pattern,
-        "pattern_digest": made.pattern_digest,
-        "byte_level": made.byte_level,
-        "prefix_space": made.prefix_space,
-        "notes": list(dict.fromkeys((*inventory.notes, *made.notes))),
     }
 
 

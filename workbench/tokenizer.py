@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from workbench.inventory import KINDS
+from workbench.placing import Unknown, place
 from workbench.segmentation import Segmentation, utf8
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
     from workbench.inventory import Inventory
     from workbench.normalising import Normalised
+
+
+LITERAL = (KINDS.index("special"), KINDS.index("added"))
+"""Kinds that a tokenizer finds in the text before, or beside, its normaliser."""
 
 
 class Encoded(NamedTuple):
@@ -99,8 +105,11 @@ class Engine(Protocol):
     def model_ids(self, pretoken: str) -> list[int]:
         """Ids of one pre-token, past normaliser and pre-tokenizer."""
 
-    def unknown_spans(self, text: str) -> list[tuple[int, int]]:
-        """Byte spans in the text of its unknown tokens, in order."""
+    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int]]:
+        """Byte spans in the text of its unknown tokens, in order.
+
+        With ``control``, of those that ``encode_control`` gives.
+        """
 
     def decode_each(self, ids: Sequence[int]) -> list[str | None]:
         """What the library's own decoder makes of each id alone; None where it refuses."""
@@ -116,6 +125,7 @@ class Tokenizer:
         engine: the upstream encoder behind one small interface.
         unknown: ids that stand for text which the inventory cannot spell.
         strips: ids of added tokens that swallow whitespace: id to (left, right).
+        literals: ids that the text of an added token leads to, though their bytes are others: id to text.
         folder: the model directory that it was read from, where there is one.
     """
 
@@ -124,12 +134,32 @@ class Tokenizer:
     engine: Engine = field(repr=False)
     unknown: frozenset[int] = frozenset()
     strips: dict[int, tuple[bool, bool]] = field(default_factory=dict)
+    literals: dict[int, bytes] = field(default_factory=dict)
     folder: Path | None = None
 
     @property
     def name(self) -> str:
         """The inventory's name."""
         return self.inventory.name
+
+    def card(self) -> dict[str, Any]:
+        """What identifies it and its pipeline, ready for JSON."""
+        inventory, pipeline = self.inventory, self.pipeline
+        return {
+            "name": inventory.name,
+            "source": inventory.source,
+            "digest": inventory.digest,
+            "entries": len(inventory),
+            "rows_needed": inventory.rows_needed,
+            "rows": inventory.rows,
+            "model": pipeline.model,
+            "byte_level": pipeline.byte_level,
+            "prefix_space": pipeline.prefix_space,
+            "ignore_merges": pipeline.ignore_merges,
+            "pattern": pipeline.pattern,
+            "pattern_digest": pipeline.pattern_digest,
+            "notes": list(dict.fromkeys((*inventory.notes, *pipeline.notes))),
+        }
 
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """Token ids of many texts; special-token text counts as plain text.
@@ -177,9 +207,9 @@ class Tokenizer:
 
     def segment_control(self, text: str) -> Segmentation:
         """Cuts one text in which special-token text becomes control ids."""
-        return self._spans(text, np.array(self.encode_control(text), np.int32))
+        return self._spans(text, np.array(self.encode_control(text), np.int32), control=True)
 
-    def _spans(self, text: str, ids: NDArray[np.int32]) -> Segmentation:
+    def _spans(self, text: str, ids: NDArray[np.int32], *, control: bool = False) -> Segmentation:
         data = utf8(text)
         table, tokens = self.inventory.pieces, ids.tolist()
         pieces = [table[token] for token in tokens]
@@ -187,20 +217,23 @@ class Tokenizer:
         if b"".join(pieces) == data and self.unknown.isdisjoint(tokens):
             cuts = np.concatenate([[0], np.cumsum(self.inventory.lengths[ids], dtype=np.int64)])
             return Segmentation(data, cuts[:-1], cuts[1:], ids)
-        return self._mapped(text, data, ids, pieces)
+        return self._mapped(text, ids, pieces, control=control)
 
-    def _mapped(self, text: str, data: bytes, ids: NDArray[np.int32], pieces: list[bytes]) -> Segmentation:
-        normalised = self.engine.normalise(text)
+    def _mapped(
+        self, text: str, ids: NDArray[np.int32], pieces: list[bytes], *, control: bool
+    ) -> Segmentation:
+        data, normalised = text.encode(), self.engine.normalise(text)
         unknown = [index for index, token in enumerate(ids.tolist()) if token in self.unknown]
-        spans: list[tuple[int, int]] = []
-        if unknown:
-            spans = [
-                (normalised.to_target(low, end=False), normalised.to_target(high, end=True))
-                for low, high in self.engine.unknown_spans(text)
-            ]
-        walked, lost = _walk(normalised.target, pieces, dict(zip(unknown, spans, strict=False)))
-        targets = np.array(walked, np.int64).reshape(-1, 2)
-        starts, ends = normalised.to_source(targets[:, 0], targets[:, 1])
+        places = self._unknown_places(text, normalised, control=control) if unknown else []
+        placed = place(
+            normalised.target,
+            pieces,
+            dict(zip(unknown, places, strict=False)),
+            self._as_normalised(ids, pieces),
+            None if self.unknown else lambda character: bool(self.inventory.find(character)),
+        )
+        starts, ends = _to_source(normalised, placed.spans)
+        passed = np.stack(_to_source(normalised, placed.passed), axis=1)
         synthetic = tuple(
             index
             for index, piece in enumerate(pieces)
@@ -213,10 +246,24 @@ class Tokenizer:
             ids,
             exact=False,
             absorbed=self._absorbed(data, starts, ends, ids),
-            dropped=normalised.dropped,
+            dropped=np.unique(np.concatenate([normalised.dropped, passed], dtype=np.int64), axis=0),
             synthetic=synthetic,
-            unknown=tuple(sorted({*unknown, *lost})),
+            unknown=tuple(sorted({*unknown, *placed.lost})),
         )
+
+    def _unknown_places(self, text: str, normalised: Normalised, *, control: bool) -> list[Unknown]:
+        data, target = normalised.source, normalised.target
+        found = []
+        for low, high in self.engine.unknown_spans(text, control=control):
+            start, end = normalised.to_target(low, end=False), normalised.to_target(high, end=True)
+            found.append(Unknown(start, end, data[low:high] == target[start:end]))
+        return found
+
+    def _as_normalised(self, ids: NDArray[np.int32], pieces: list[bytes]) -> dict[int, bytes]:
+        """Literal and control tokens by index, as their text stands in the normalised text."""
+        literal = np.flatnonzero(np.isin(self.inventory.kinds[ids], LITERAL) | np.isin(ids, [*self.literals]))
+        texts = {index: self.literals.get(int(ids[index]), pieces[index]) for index in literal.tolist()}
+        return {index: self.engine.normalise(text.decode()).target or text for index, text in texts.items()}
 
     def _absorbed(
         self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], ids: NDArray[np.int32]
@@ -235,47 +282,12 @@ class Tokenizer:
         return np.array(sorted(set(found)), np.int64).reshape(-1, 2)
 
 
+def _to_source(
+    normalised: Normalised, spans: list[tuple[int, int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    array = np.array(spans, np.int64).reshape(-1, 2)
+    return normalised.to_source(array[:, 0], array[:, 1])
+
+
 def _first_is_space(data: bytes, start: int, end: int) -> bool:
     return data[start : max(end, start)].decode(errors="replace")[:1].isspace()
-
-
-def _walk(
-    target: bytes, pieces: Sequence[bytes], unknown: dict[int, tuple[int, int]]
-) -> tuple[list[tuple[int, int]], list[int]]:
-    """Finds each piece in the normalised text, from left to right.
-
-    A piece stands where the last one ended, or after text that no piece covers (whitespace that the
-    pre-tokenizer dropped, characters without an entry), or begins with a space that the text lacks.
-
-    Returns:
-        The spans, and the indices of pieces that stand nowhere (given empty spans).
-    """
-    spans: list[tuple[int, int]] = []
-    lost: list[int] = []
-    here = 0
-    for index, piece in enumerate(pieces):
-        if index in unknown:
-            low, high = unknown[index]
-            low = max(low, here)
-            spans.append((low, max(low, high)))
-        elif target.startswith(piece, here):
-            spans.append((here, here + len(piece)))
-        else:
-            low, size = _next(target, piece, here)
-            if low < 0:
-                lost.append(index)
-                low, size = here, 0
-            spans.append((low, low + size))
-        here = spans[-1][1]
-    return spans, lost
-
-
-def _next(target: bytes, piece: bytes, here: int) -> tuple[int, int]:
-    """Nearest place of a piece at or after ``here``, with or without its leading space."""
-    full = target.find(piece, here)
-    if piece[:1] != b" ":
-        return full, len(piece)
-    bare = target.find(piece[1:], here)
-    if full < 0 or 0 <= bare < full:
-        return bare, len(piece) - 1
-    return full, len(piece)

@@ -136,24 +136,11 @@ def _of_bytes(tokenizer: Tokenizer, hexadecimal: str) -> list[int]:
 
 def card(tokenizer: Tokenizer) -> dict[str, Any]:
     """What there is to say of an inventory and its pipeline, ready for JSON."""
-    inventory, pipeline = tokenizer.inventory, tokenizer.pipeline
-    counts = inventory.frame["kind"].value_counts().sort("count", descending=True)
+    counts = tokenizer.inventory.frame["kind"].value_counts().sort("count", descending=True)
     return {
-        "name": inventory.name,
-        "source": inventory.source,
-        "digest": inventory.digest,
-        "entries": len(inventory),
-        "rows_needed": inventory.rows_needed,
-        "embedding_rows": inventory.rows,
+        **tokenizer.card(),
         "kinds": dict(counts.select("kind", "count").iter_rows()),
-        "model": pipeline.model,
-        "byte_level": pipeline.byte_level,
-        "prefix_space": pipeline.prefix_space,
-        "ignore_merges": pipeline.ignore_merges,
-        "steps": [step._asdict() for step in pipeline.steps],
-        "pattern": pipeline.pattern,
-        "pattern_digest": pipeline.pattern_digest,
-        "notes": list(dict.fromkeys([*inventory.notes, *pipeline.notes])),
+        "steps": [step._asdict() for step in tokenizer.pipeline.steps],
     }
 
 
@@ -174,7 +161,7 @@ def _put_card(tokenizer: Tokenizer, as_json: bool) -> None:
         ("entries", f"{facts['entries']:,}"),
         ("kinds", ", ".join(f"{kind} {count:,}" for kind, count in facts["kinds"].items())),
         ("rows needed", f"{facts['rows_needed']:,}"),
-        ("embedding rows", _rows(facts["embedding_rows"], facts["rows_needed"])),
+        ("embedding rows", _rows(facts["rows"], facts["rows_needed"])),
         ("model", ", ".join([facts["model"], *(text for key, text in flags.items() if facts[key])])),
         ("pattern", facts["pattern"]),
         ("pattern digest", facts["pattern_digest"]),
