@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from codecs import utf_8_decode
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,17 +31,16 @@ class Parts(NamedTuple):
 def split(piece: bytes) -> Parts | None:
     """Splits bytes that are not UTF-8 into what a text around them must complete.
 
-    None if no valid text holds them, as for the bytes C0, C1 and F5 to FF.
+    None if no valid text holds them: bytes C0, C1 and F5 to FF, or a character broken off before its end.
     """
     start = 0
     while start < min(len(piece), 3) and 0x80 <= piece[start] < 0xC0:
         start += 1
-    for end in range(len(piece), max(len(piece) - 4, start - 1), -1):
-        try:
-            return Parts(piece[:start], piece[start:end].decode(), piece[end:])
-        except UnicodeDecodeError:
-            continue
-    return None
+    try:
+        middle, used = utf_8_decode(piece[start:], "strict", False)  # noqa: FBT003 the end may be missing
+    except UnicodeDecodeError:
+        return None
+    return Parts(piece[:start], middle, piece[start + used :])
 
 
 def completions(pieces: Iterable[bytes]) -> list[list[str]]:
@@ -50,6 +50,8 @@ def completions(pieces: Iterable[bytes]) -> list[list[str]]:
 
 def _texts(parts: Parts) -> list[str]:
     lefts = _ending(parts.tail) if parts.tail else ("",)
+    if parts.tail and not parts.middle and not parts.head:
+        lefts += _around(parts.tail)
     rights = _starting(parts.head) if parts.head else ("",)
     if not lefts or not rights:
         return []
@@ -72,22 +74,44 @@ def _starting(head: bytes) -> tuple[str, ...]:
 
 @cache
 def _ending(tail: bytes) -> tuple[str, ...]:
-    """Characters whose UTF-8 ends with these bytes, or has them before its last byte."""
+    """Characters whose UTF-8 ends with these bytes."""
+    return _assigned(_with_low_groups(_value(tail), len(tail), SMALLEST[len(tail) + 1]))
+
+
+@cache
+def _around(tail: bytes) -> tuple[str, ...]:
+    """Some characters whose UTF-8 has these bytes before its last byte."""
+    if len(tail) == 3:
+        return ()
+    value = _value(tail) << 6 | 0x11
+    return _assigned(_with_low_groups(value, len(tail) + 1, SMALLEST[len(tail) + 2]))[: TRIES // 4]
+
+
+def _value(tail: bytes) -> int:
+    """The number in the six low bits of each continuing byte."""
     value = 0
     for byte in tail:
         value = value << 6 | byte & 0x3F
-    bits = 6 * len(tail)
-    first = SMALLEST[len(tail) + 1] >> bits << bits | value
-    ends = range(first, LAST, 1 << bits)
-    if len(tail) == 3:
-        return _assigned(ends)
-    inside = SMALLEST[len(tail) + 2] >> bits + 6 << bits + 6 | value << 6
-    return (*_assigned(ends), *_assigned(range(inside + 0x11, LAST, 1 << bits + 6))[: TRIES // 4])
+    return value
+
+
+def _with_low_groups(value: int, groups: int, smallest: int) -> range:
+    """Code points from the smallest on whose low groups of six bits hold a value."""
+    step = 1 << 6 * groups
+    first = smallest // step * step + value
+    return range(first if first >= smallest else first + step, LAST, step)
 
 
 def _assigned(points: range) -> tuple[str, ...]:
     """At most ``TRIES`` assigned characters, spread evenly, the highest and so rarest first."""
-    step = max(len(points) // (4 * TRIES), 1)
-    some = [chr(point) for point in points[::-step] if not 0xD800 <= point < 0xE000 and point < LAST]
-    known = [character for character in some if unicodedata.category(character) not in ("Cn", "Co")]
+    known: list[str] = []
+    for step in (max(len(points) // (4 * TRIES), 1), 1):
+        known = [chr(point) for point in points[::-step] if _is_assigned(point)]
+        if len(known) >= TRIES or step == 1:
+            break
     return tuple(known[:: max(len(known) // TRIES, 1)][:TRIES])
+
+
+def _is_assigned(point: int) -> bool:
+    """Whether a character has this code point, private use and what lies beyond the letters aside."""
+    return point < LAST and unicodedata.category(chr(point)) not in ("Cn", "Co", "Cs")
