@@ -50,7 +50,8 @@ class Segmentation:
         exact: the pieces join to the text; otherwise the spans were mapped through a normaliser or
             leave text uncovered.
         absorbed: spans of whitespace that a special token swallowed (n, 2).
-        dropped: spans of text that the normaliser removed (n, 2).
+        dropped: spans of text that the normaliser removed, or that the model passed over inside a token
+            for want of an entry (n, 2).
         synthetic: indices of tokens that carry a space which the text does not have.
         unknown: indices of tokens that stand for text the inventory cannot spell.
     """

@@ -54,13 +54,16 @@ class HfEngine:
 
     def encode_control(self, text: str) -> list[int]:
         """Ids of one text with special-token text as control ids."""
+        ids: list[int] = self._encoded(text, control=True).ids
+        return ids
+
+    def _encoded(self, text: str, *, control: bool) -> tokenizers.Encoding:
         with self._lock:
-            self.backend.encode_special_tokens = False
+            self.backend.encode_special_tokens = not control
             try:
-                ids: list[int] = self.backend.encode(text, add_special_tokens=False).ids
+                return self.backend.encode(text, add_special_tokens=False)
             finally:
                 self.backend.encode_special_tokens = True
-        return ids
 
     @cached_property
     def _stages(self) -> list[Callable[[str], Aligned]]:
@@ -94,9 +97,9 @@ class HfEngine:
         """Ids of one pre-token."""
         return [token.id for token in self.backend.model.tokenize(pretoken)]
 
-    def unknown_spans(self, text: str) -> list[tuple[int, int]]:
+    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int]]:
         """Byte spans of unknown tokens, from the library's character offsets."""
-        encoding = self.backend.encode(text, add_special_tokens=False)
+        encoding = self._encoded(text, control=control)
         data = text.encode()
         index = unit_index(data, "codepoint")
         offset = [0, *([0] * len(text))]
@@ -155,6 +158,10 @@ def from_tokenizer(
         backend.no_truncation()
         backend.no_padding()
     backend.encode_special_tokens = True
+    added = _added_tokens(backend)
+    if sorted(token["id"] for token in doc.get("added_tokens") or []) != [token["id"] for token in added]:
+        notes += ("the file's ids of added tokens are not those that the library gives them, which hold",)
+    doc = {**doc, "added_tokens": added}
     model = doc["model"]
     inventory = Inventory.build(
         name,
@@ -173,7 +180,22 @@ def from_tokenizer(
     engine = HfEngine(backend, {**doc, "model": {**model, "vocab": None, "merges": None}}, unk)
     unknown = frozenset() if unk is None else frozenset({unk})
     notes += _leaks(backend, doc, unknown)
-    return Tokenizer(inventory, _pipeline(doc, notes), engine, unknown, strips, folder)
+    return Tokenizer(
+        inventory, _pipeline(doc, notes), engine, unknown, strips, _literals(doc, inventory), folder
+    )
+
+
+def _literals(doc: dict[str, Any], inventory: Inventory) -> dict[int, bytes]:
+    """Added tokens whose text is not their bytes: a letter that the byte alphabet has for one byte."""
+    added = {token["id"]: token["content"].encode() for token in doc.get("added_tokens") or []}
+    return {token: text for token, text in added.items() if inventory.pieces[token] != text}
+
+
+def _added_tokens(backend: tokenizers.Tokenizer) -> list[dict[str, Any]]:
+    """Added tokens as the library holds them: it counts their ids on from the vocabulary's."""
+    flags = ("content", "special", "single_word", "lstrip", "rstrip", "normalized")
+    held = sorted(backend.get_added_tokens_decoder().items())
+    return [{"id": token, **{flag: getattr(entry, flag) for flag in flags}} for token, entry in held]
 
 
 def _leaks(backend: tokenizers.Tokenizer, doc: dict[str, Any], unknown: frozenset[int]) -> tuple[str, ...]:

@@ -103,12 +103,21 @@ class SpmEngine:
         data = spm_proto.without_normaliser(self.processor.serialized_model_proto())
         return sentencepiece.SentencePieceProcessor(model_proto=data)
 
-    def unknown_spans(self, text: str) -> list[tuple[int, int]]:
+    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int]]:
         """Byte spans of unknown pieces.
 
         The library's own offsets give all pieces of one stretch the stretch's ends, so the pieces, which
         join to the normalised text, are laid out here. A model with unknown pieces has no byte pieces.
         """
+        spans: list[tuple[int, int]] = []
+        start = 0
+        for part in self._control.split(text) if control else [text]:
+            if not (control and part in self.control):
+                spans += [(start + low, start + high) for low, high in self._unknown_in(part)]
+            start += len(part.encode())
+        return spans
+
+    def _unknown_in(self, text: str) -> list[tuple[int, int]]:
         found = self.processor.encode(text.encode(), out_type="offset_mapping")
         sizes = [len(piece.replace(MARK.encode(), b" ")) for piece in found["pieces"]]
         ends = np.cumsum(np.array(sizes, np.int64))
@@ -131,8 +140,10 @@ def from_path(path: str | Path, name: str | None = None) -> Tokenizer:
     Raises:
         UnreadableFile: missing, too large, truncated or no such model.
     """
+    from workbench.adapters import files
+
     data = read_bytes(path, "a SentencePiece model", LIMIT)
-    return from_proto(data, name or Path(path).stem, str(path))
+    return from_proto(data, name or Path(path).stem, str(path), files.rows_of(Path(path).parent))
 
 
 def from_proto(

@@ -58,12 +58,17 @@ class TiktokenEngine:
         ids = self.encoding._encode_single_piece(pretoken)  # noqa: SLF001 the one call past the pattern
         return [token + self.shift for token in ids]
 
-    def unknown_spans(self, text: str) -> list[tuple[int, int]]:  # noqa: ARG002 part of the interface
+    def unknown_spans(
+        self,
+        text: str,  # noqa: ARG002 part of the interface
+        *,
+        control: bool = False,  # noqa: ARG002 likewise
+    ) -> list[tuple[int, int]]:
         """None: every byte has an entry."""
         return []
 
     def decode_each(self, ids: Sequence[int]) -> list[str | None]:
-        """tiktoken's decoding of each id alone, special ids included."""
+        """Each id alone as tiktoken decodes it, special ids included."""
         special = set(self.encoding._special_tokens.values())  # noqa: SLF001 tiktoken names no public list
         bare = [token if token in special else token - self.shift for token in ids]
         return list(self.encoding.decode_batch([[token] for token in bare]))

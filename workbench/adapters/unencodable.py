@@ -46,7 +46,12 @@ class UnencodableEngine:
         """Refuses."""
         self._refuse()
 
-    def unknown_spans(self, text: str) -> list[tuple[int, int]]:  # noqa: ARG002 likewise
+    def unknown_spans(
+        self,
+        text: str,  # noqa: ARG002 likewise
+        *,
+        control: bool = False,  # noqa: ARG002 likewise
+    ) -> list[tuple[int, int]]:
         """Refuses."""
         self._refuse()
 
