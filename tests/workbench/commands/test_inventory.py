@@ -109,7 +109,7 @@ def test_models_in_the_hubs_cache_are_found(tmp_path, monkeypatch):
 def test_the_card_says_what_the_file_holds(path):
     card = answered("show", path)
     assert card["name"] == path.name
-    assert (card["entries"], card["rows_needed"], card["embedding_rows"]) == (261, 261, 300)
+    assert (card["entries"], card["rows_needed"], card["rows"]) == (261, 261, 300)
     assert card["kinds"] == {"piece": 259, "special": 1, "added": 1}
     assert card["model"] == "BPE"
     assert card["byte_level"]
