@@ -1,0 +1,93 @@
+"""The figures of a run as plain objects, for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from vocab_audits.blocks import KEY, split
+from vocab_audits.sections import counts
+from workbench.display import faithful
+
+if TYPE_CHECKING:
+    from workbench.runs import Run
+
+SCHEMA_VERSION = 1
+"""Version of ``report.json``; raised when a key changes its meaning or goes."""
+
+LISTED = 50
+"""Rows at most of each list."""
+
+FIGURE = (*KEY, "language")
+LIST = ("subject", "measure", "variant", "unit")
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    """The figures of a run as plain objects, for programs; what has no value is null, never NaN.
+
+    Each audit has ``figures`` (values by subject) and ``listed`` (the first rows of what is listed, each
+    with its token's bytes in hexadecimal). Times and machine are left out, so equal runs give equal objects.
+    """
+    findings, manifest = run.findings(), run.manifest
+    described = {audit["name"]: audit for audit in manifest.get("audits", [])}
+    names = dict.fromkeys([*described, *findings["audit"].unique(maintain_order=True)])
+    whole = {
+        "schema": "suture.report",
+        "schema_version": SCHEMA_VERSION,
+        "title": manifest.get("title"),
+        "command": manifest.get("command", []),
+        "subjects": manifest.get("subjects", []),
+        "corpus": manifest.get("corpus"),
+        "skipped": manifest.get("skipped", []),
+        "counts": counts(findings),
+        "audits": [
+            {**described.get(name, {"name": name}), **_audit_as_json(findings.filter(audit=name))}
+            for name in names
+        ],
+        "tables": {name: {"rows": table_size(run, name)[0]} for name in run.tables()},
+    }
+    found: dict[str, Any] = json.loads(json.dumps(whole), parse_constant=lambda _: None)
+    return found
+
+
+def table_size(run: Run, name: str) -> tuple[int, list[str]]:
+    """Rows and names of the columns of a run's table, from its file's footer."""
+    scan = pl.scan_parquet(run.folder / "tables" / f"{name}.parquet")
+    return int(scan.select(pl.len()).collect().item()), scan.collect_schema().names()
+
+
+def _audit_as_json(findings: pl.DataFrame) -> dict[str, Any]:
+    single, listed = split(findings)
+    figures = [
+        _known(FIGURE, key) | _values(part) for key, part in single.group_by(FIGURE, maintain_order=True)
+    ]
+    lists = [
+        _known(LIST, key)
+        | {"total": part.height, "rows": list(map(_row, part.head(LISTED).iter_rows(named=True)))}
+        for key, part in listed.group_by(LIST, maintain_order=True)
+    ]
+    return {"counts": counts(findings), "figures": figures, "listed": lists}
+
+
+def _known(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _values(part: pl.DataFrame) -> dict[str, Any]:
+    """One figure of several subjects, with notes and evidence where there are any."""
+    found: dict[str, Any] = {"values": dict(part.select("subject", "value").iter_rows())}
+    for name in ("note", "evidence"):
+        said = dict(part.filter(pl.col(name).is_not_null()).select("subject", name).iter_rows())
+        found |= {f"{name}s": said} if said else {}
+    grave = part.filter(pl.col("severity").cast(pl.String) != "info")
+    return found | (
+        {"severities": dict(grave.select("subject", "severity").iter_rows())} if grave.height else {}
+    )
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    token = row.pop("token")
+    kept = {key: value for key, value in row.items() if value is not None and key not in ("audit", *LIST)}
+    return kept | ({} if token is None else {"token": faithful(token), "token_hex": token.hex()})
