@@ -90,7 +90,7 @@ def describe(inventory: Inventory) -> pl.DataFrame:
     frame = inventory.frame.select(
         pl.col("id").alias("token_id"), "bytes", "kind", "position", inventory.texts
     )
-    return pl.concat([_described(part) for part in frame.iter_slices(SLICE)])
+    return pl.concat([_described(part) for part in frame.iter_slices(SLICE)] or [_described(frame)])
 
 
 def _described(frame: pl.DataFrame) -> pl.DataFrame:

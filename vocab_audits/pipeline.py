@@ -127,13 +127,15 @@ def steps(tokenizer: Tokenizer) -> pl.DataFrame:
 def special_text(tokenizer: Tokenizer) -> pl.DataFrame:
     """What the text of each special or added token becomes, as data and as a trusted prompt.
 
-    Columns: subject, token_id, bytes, kind, ``as_data`` (number of ids; 1 where the text is a literal
-    token even in data), ``as_prompt`` (whether the control id appears), ``decoder_breaks`` (whether the
-    library's own decoder gives other text than the entry holds).
+    Columns: subject, token_id, bytes, kind, ``as_data`` (number of ids of the text as data), ``in_data``
+    (whether the token itself is among them), ``as_prompt`` (whether the control id appears),
+    ``decoder_breaks`` (whether the library's own decoder gives other text than the entry holds).
     """
     frame = tokenizer.inventory.frame.filter(pl.col("kind").is_in(["special", "added"]))
     frame = frame.filter(pl.col("bytes").bin.size() > 0)
-    ids, texts = frame["id"].to_list(), [piece.decode() for piece in frame["bytes"].to_list()]
+    ids = frame["id"].to_list()
+    spelled = [tokenizer.literals.get(k, piece) for k, piece in frame.select("id", "bytes").iter_rows()]
+    texts = [piece.decode(errors="replace") for piece in spelled]
     data = tokenizer.encode_batch(texts)
     prompts = [tokenizer.encode_control(f"x{text}y") for text in texts]
     decoded = tokenizer.engine.decode_each(ids)
@@ -141,6 +143,15 @@ def special_text(tokenizer: Tokenizer) -> pl.DataFrame:
         pl.lit(tokenizer.name).alias("subject"), pl.col("id").alias("token_id"), "bytes", "kind"
     ).with_columns(
         pl.Series("as_data", np.diff(data.offsets), pl.Int32),
+        pl.Series(
+            "in_data",
+            [
+                token in data.row(k)
+                and token not in tokenizer.unknown  # an unknown token stands for any text
+                for k, token in enumerate(ids)
+            ],
+            pl.Boolean,
+        ),
         pl.Series(
             "as_prompt", [token in prompt for token, prompt in zip(ids, prompts, strict=True)], pl.Boolean
         ),
@@ -174,9 +185,23 @@ def _described(tokenizer: Tokenizer) -> list[Finding]:
 
 def _injection(name: str, special: pl.DataFrame, listed: int) -> list[Finding]:
     """Special tokens whose text, typed by a user, becomes a control id."""
-    control = special.filter((pl.col("kind") == "special") & pl.col("as_prompt"))
-    total = special.filter(pl.col("kind") == "special").height
+    all_special = special.filter(pl.col("kind") == "special")
+    control, total = all_special.filter("as_prompt"), all_special.height
+    leaking = all_special.filter("in_data")
     return [
+        Finding(
+            name,
+            AUDIT,
+            "data_makes_control",
+            float(leaking.height),
+            variant=f"of {total} special tokens, encoded as data",
+            unit="tokens",
+            severity="flag" if leaking.height else "info",
+            note="user text that spells them becomes the control id even as data; filter it before"
+            if leaking.height
+            else None,
+            evidence=_names(leaking, listed),
+        ),
         Finding(
             name,
             AUDIT,
@@ -185,11 +210,9 @@ def _injection(name: str, special: pl.DataFrame, listed: int) -> list[Finding]:
             variant=f"of {total} special tokens, encoded as a trusted prompt",
             unit="tokens",
             severity="warn" if control.height else "info",
-            note="encode user text as data, as this workbench does, and none of them can be typed"
-            if control.height
-            else None,
+            note="encode user text as data, as this workbench does" if control.height else None,
             evidence=_names(control, listed),
-        )
+        ),
     ]
 
 

@@ -2,6 +2,7 @@ import json
 
 import tiktoken
 
+from tests import builders
 from vocab_audits.pipeline import against_class, pipeline, special_text, steps
 from workbench.adapters import load
 
@@ -111,3 +112,16 @@ def test_ids_of_added_tokens_are_those_that_the_library_gives() -> None:
     text = byte_level([("<x>", True, False)]).replace('"id": 256', '"id": 999')
     tokenizer = loaded(text)
     assert tokenizer.inventory.find(b"<x>") == tokenizer.encode_control("<x>")
+
+
+def test_a_control_token_that_data_makes_is_flagged() -> None:
+    backend = builders.unigram({"<s>": -1.0, "a": -2.0, "b": -3.0})
+    backend.add_special_tokens(["<unk>", "<s>"])
+    table = pipeline(load(backend)).table().filter(measure="data_makes_control")
+    assert table.select("value", "severity").row(0) == (1.0, "flag")
+    assert "<s>" in table["evidence"][0]
+
+
+def test_a_literal_letter_of_the_byte_alphabet_is_shown() -> None:
+    tokenizer = load(builders.byte_level(added=["\u00e9"]))
+    assert pipeline(tokenizer).tables["special_text"].height == 1
