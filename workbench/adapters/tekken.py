@@ -64,6 +64,8 @@ def from_path(path: str | Path, name: str | None = None) -> Tokenizer:
     Raises:
         UnreadableFile: no JSON, truncated, or without a part that it must have.
     """
+    from workbench.adapters import files
+
     data = read_bytes(path, "a Tekken file", LIMIT)
     try:
         found = _read(json.loads(data))
@@ -79,7 +81,7 @@ def from_path(path: str | Path, name: str | None = None) -> Tokenizer:
             f"a Tekken file must be complete JSON with vocabulary and config; {path} is not "
             f"({_reason(error)}); fetch it again"
         ) from None
-    return _tokenizer(found, name or Path(path).stem, str(path))
+    return _tokenizer(found, name or Path(path).stem, str(path), files.rows_of(Path(path).parent))
 
 
 def _reason(error: BaseException) -> str:
@@ -138,7 +140,7 @@ def _special(doc: dict[str, Any], slots: int) -> tuple[dict[str, int], tuple[str
     return special, notes
 
 
-def _tokenizer(found: Tekken, name: str, source: str) -> Tokenizer:
+def _tokenizer(found: Tekken, name: str, source: str, rows: int | None) -> Tokenizer:
     ids, special = found.ids, found.special
     inventory = Inventory.build(
         name,
@@ -150,6 +152,7 @@ def _tokenizer(found: Tekken, name: str, source: str) -> Tokenizer:
             "rank": [*([None] * len(special)), *range(len(ids))],
         },
         merges=lambda: tiktoken_.recovered(ids),
+        rows=rows,
         notes=found.notes,
     )
     steps = (

@@ -8,7 +8,7 @@ import struct
 import gguf as library
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import byte_characters, sentencepiece_model, spelled
@@ -350,7 +350,6 @@ def test_tensors_are_not_needed(write):
     assert gguf.from_path(path).inventory.rows == 2
 
 
-@settings(deadline=None)
 @given(share=st.floats(0, 0.98))
 def test_truncated_headers(tmp_path_factory, share):
     path = tmp_path_factory.getbasetemp() / "cut.gguf"

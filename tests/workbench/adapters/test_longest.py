@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.adapters import longest
@@ -25,7 +25,6 @@ def plain(ids, data):
     return found
 
 
-@settings(deadline=None)
 @given(entries, st.lists(texts, max_size=5))
 def test_equals_the_plain_statement(words, batch):
     ids = {word: index for index, word in enumerate(words)}
@@ -37,7 +36,6 @@ def test_equals_the_plain_statement(words, batch):
             assert found.row(index).tolist() == plain(ids, text.encode())
 
 
-@settings(deadline=None)
 @given(entries, texts)
 def test_equals_the_plain_statement_with_a_full_memory(words, text):
     ids = {bytes([byte]): byte for byte in range(256)} | {word: 256 + i for i, word in enumerate(words)}

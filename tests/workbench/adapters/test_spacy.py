@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.adapters import spacy_
@@ -30,7 +30,6 @@ def test_contract(code):
     check_segmenter(spacy_.from_name(code))
 
 
-@settings(deadline=None)
 @given(text=st.text(st.sampled_from("abé日😀'.- \t\n\u3000\u0301\x00"), max_size=30) | st.text(max_size=12))
 def test_pieces_are_spacys_tokens(english, nlp, text):
     found = english.segment(text)

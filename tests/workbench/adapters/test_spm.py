@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sentencepiece
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
@@ -139,7 +139,6 @@ def test_blocks(name, text, expected):
 
 
 @every_model
-@settings(deadline=None)
 @given(texts)
 def test_normalisation_is_the_models_own_and_aligned(name, text):
     found = TOKENIZERS[name].engine.normalise(text)
@@ -156,7 +155,6 @@ def test_normalisation_is_the_models_own_and_aligned(name, text):
 
 
 @every_model
-@settings(deadline=None)
 @given(texts)
 def test_spans_tile_the_text(name, text):
     found = TOKENIZERS[name].segment(text)
@@ -171,7 +169,6 @@ def test_spans_tile_the_text(name, text):
 
 
 @every_model
-@settings(deadline=None)
 @given(texts)
 def test_words_give_the_ids_of_the_text(name, text):
     tokenizer = TOKENIZERS[name]
@@ -251,7 +248,6 @@ def rebuilt(name, tokenizer):
 
 
 @pytest.mark.parametrize("name", ["bpe", "identity"])
-@settings(deadline=None)
 @given(text=st.text(st.sampled_from([*"lowerstnTü ", "각", "해", "ß"]), max_size=20))
 def test_merges_from_scores_make_the_same_tokens(name, text):
     tokenizer = TOKENIZERS[name]
@@ -304,7 +300,6 @@ def test_model_cut_between_two_pieces_is_refused_although_the_library_takes_it()
         spm.from_proto(cut, "cut", "here")
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_garbage_is_refused_by_sentence(data):
     with pytest.raises(UnreadableFile, match="must be complete"):
@@ -331,7 +326,6 @@ def test_name_and_source(tmp_path):
 scored = st.dictionaries(st.text(min_size=1, max_size=4), st.floats(-9, 0, width=32), min_size=1)
 
 
-@settings(deadline=None)
 @given(scored, st.booleans(), st.booleans())
 def test_written_model_is_read_by_the_library(rows, prefix, extra):
     rows = {"<unk>": 0.0} | {text: score for text, score in rows.items() if "\x00" not in text}

@@ -6,7 +6,7 @@ import base64
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.adapters import tekken
@@ -105,7 +105,6 @@ def pair_fixture(tmp_path_factory):
     return tekken.from_path(path), upstream.Tekkenizer.from_file(path)
 
 
-@settings(deadline=None)
 @given(text=st.text(st.sampled_from("the é\n日") | st.characters(codec="utf-8"), max_size=30))
 def test_equals_upstream_on_a_small_file(pair, text):
     ours, theirs = pair

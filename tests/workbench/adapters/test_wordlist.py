@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
@@ -123,7 +123,6 @@ def upstream_fixture(tmp_path_factory):
     return wordlist.from_vocab_txt(path), BertWordPieceTokenizer(str(path), lowercase=True)
 
 
-@settings(deadline=None)
 @given(text=words)
 def test_equals_the_librarys_own_bert(upstream, text):
     ours, theirs = upstream
@@ -198,7 +197,6 @@ def test_malformed_rwkv_lines_are_named(rwkv, line, reason):
     assert reason in str(caught.value)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=8) | st.binary(min_size=1, max_size=8), min_size=1, max_size=8))
 def test_written_rwkv_lines_are_read_back(tmp_path_factory, entries):
     lines = [
