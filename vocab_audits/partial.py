@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import unicodedata
 from codecs import utf_8_decode
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from fontTools.unicodedata import Scripts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-TRIES = 32
-"""Completions offered for each entry, spread evenly over the assigned characters that fit."""
+    from numpy.typing import NDArray
+
+TRIES = 64
+"""Completions offered for each entry, spread evenly over the characters that fit."""
 
 SMALLEST = {2: 0x80, 3: 0x800, 4: 0x10000}
 """Lowest code point that takes so many bytes."""
 
-LAST = 0x323B0
-"""End of the last block of letters; beyond it are tags, selectors and private use."""
+END = 0x110000
+"""One past the last code point."""
+
+LETTER, SYMBOL, OTHER, SURROGATE = range(4)
 
 
 class Parts(NamedTuple):
@@ -51,7 +57,8 @@ def completions(pieces: Iterable[bytes]) -> list[list[str]]:
 def _texts(parts: Parts) -> list[str]:
     lefts = _ending(parts.tail) if parts.tail else ("",)
     if parts.tail and not parts.middle and not parts.head:
-        lefts += _around(parts.tail)
+        around = _around(parts.tail)
+        lefts = lefts[: TRIES - len(around)] + around
     rights = _starting(parts.head) if parts.head else ("",)
     if not lefts or not rights:
         return []
@@ -69,13 +76,13 @@ def _starting(head: bytes) -> tuple[str, ...]:
     for byte in head[1:]:
         value = value << 6 | byte & 0x3F
     low, high = value << free, value + 1 << free
-    return _assigned(range(max(low, SMALLEST[size]), high))
+    return _some(range(max(low, SMALLEST[size]), min(high, END)))
 
 
 @cache
 def _ending(tail: bytes) -> tuple[str, ...]:
     """Characters whose UTF-8 ends with these bytes."""
-    return _assigned(_with_low_groups(_value(tail), len(tail), SMALLEST[len(tail) + 1]))
+    return _some(_with_low_groups(_value(tail), len(tail), SMALLEST[len(tail) + 1]))
 
 
 @cache
@@ -84,7 +91,7 @@ def _around(tail: bytes) -> tuple[str, ...]:
     if len(tail) == 3:
         return ()
     value = _value(tail) << 6 | 0x11
-    return _assigned(_with_low_groups(value, len(tail) + 1, SMALLEST[len(tail) + 2]))[: TRIES // 4]
+    return _some(_with_low_groups(value, len(tail) + 1, SMALLEST[len(tail) + 2]), TRIES // 4)
 
 
 def _value(tail: bytes) -> int:
@@ -99,19 +106,33 @@ def _with_low_groups(value: int, groups: int, smallest: int) -> range:
     """Code points from the smallest on whose low groups of six bits hold a value."""
     step = 1 << 6 * groups
     first = smallest // step * step + value
-    return range(first if first >= smallest else first + step, LAST, step)
+    return range(first if first >= smallest else first + step, END, step)
 
 
-def _assigned(points: range) -> tuple[str, ...]:
-    """At most ``TRIES`` assigned characters, spread evenly, the highest and so rarest first."""
-    known: list[str] = []
-    for step in (max(len(points) // (4 * TRIES), 1), 1):
-        known = [chr(point) for point in points[::-step] if _is_assigned(point)]
-        if len(known) >= TRIES or step == 1:
-            break
-    return tuple(known[:: max(len(known) // TRIES, 1)][:TRIES])
+def _some(points: range, most: int = TRIES) -> tuple[str, ...]:
+    """At most so many of these characters, the rarer in text first.
+
+    Symbols and letters take turns, since pre-tokenizers treat them differently; each are spread evenly
+    from the highest on. Private and unassigned code points are the last resort.
+    """
+    falling = np.arange(points.start, points.stop, points.step)[::-1]
+    classes = _classes()[falling]
+    symbols, letters, others = (_spread(falling[classes == which], most) for which in (SYMBOL, LETTER, OTHER))
+    size = min(len(symbols), len(letters))
+    turns = np.stack([symbols[:size], letters[:size]], axis=1).ravel()
+    ordered = np.concatenate([turns, symbols[size:], letters[size:], others[: most // 4]])
+    return tuple(map(chr, ordered[:most].tolist()))
 
 
-def _is_assigned(point: int) -> bool:
-    """Whether a character has this code point, private use and what lies beyond the letters aside."""
-    return point < LAST and unicodedata.category(chr(point)) not in ("Cn", "Co", "Cs")
+def _spread(points: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    return points[:: max(len(points) // most, 1)][:most]
+
+
+@cache
+def _classes() -> NDArray[np.uint8]:
+    """Class of each code point: a letter has a script of its own, a symbol shares several."""
+    common = {"Zyyy": SYMBOL, "Zinh": SYMBOL, "Zzzz": OTHER}
+    classes = np.array([common.get(code, LETTER) for code in Scripts.VALUES], np.uint8)
+    table = np.repeat(classes, np.diff(Scripts.RANGES, append=END))
+    table[0xD800:0xE000] = SURROGATE
+    return table
