@@ -181,8 +181,9 @@ def _accounts(inventory: Inventory, table: pl.DataFrame) -> list[Finding]:
     shared = again = entries.clear()
     if entries["bytes"].n_unique() < entries.height:
         shared = entries.filter(pl.col("bytes").is_duplicated())
-        again = shared.filter(pl.struct("bytes", "position").is_duplicated())
-    groups = again.select("bytes", "position").unique().height
+        # A byte entry is a way out for what no piece spells, so a piece of that byte is no duplicate of it.
+        again = shared.filter(pl.struct("bytes", "position", pl.col("kind") == "byte").is_duplicated())
+    groups = again.select("bytes", "position", pl.col("kind") == "byte").unique().height
     found = [
         Finding(name, "census", "entries", float(len(inventory)), unit="entries"),
         Finding(name, "census", "rows_needed", float(needed), unit="rows", note="the highest id plus one"),
@@ -192,7 +193,7 @@ def _accounts(inventory: Inventory, table: pl.DataFrame) -> list[Finding]:
             "census",
             "duplicates",
             float(groups),
-            variant="groups of entries equal in bytes and position in the word",
+            variant="groups of entries equal in bytes, position in the word, and being a byte entry or not",
             unit="groups",
             severity="warn" if groups else "info",
             evidence=_examples(again) if groups else None,
@@ -202,7 +203,7 @@ def _accounts(inventory: Inventory, table: pl.DataFrame) -> list[Finding]:
             "census",
             "duplicates",
             float(shared["bytes"].n_unique()),
-            variant="groups of entries equal in bytes, whatever their position in the word",
+            variant="groups of entries equal in bytes, whatever their position in the word or kind",
             unit="groups",
         ),
     ]

@@ -227,7 +227,8 @@ def _literal(tokenizer: Tokenizer, special: pl.DataFrame, listed: int) -> list[F
         & ~pl.col("bytes").is_in([text.encode() for text in whole])
     )
     lettered = inside.filter(pl.col("bytes").map_elements(_is_letters, return_dtype=pl.Boolean))
-    broken = special.filter("decoder_breaks")
+    unknown = pl.col("token_id").is_in(list(tokenizer.unknown))
+    broken = special.filter(pl.col("decoder_breaks") & ~unknown)
     return [
         Finding(
             name,

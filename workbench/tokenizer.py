@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,11 +37,13 @@ class Encoded(NamedTuple):
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Encoded:
-        """From one list of ids a text."""
-        sizes = np.fromiter((len(row) for row in rows), np.int64, len(rows))
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1])), offsets)
+    def of(cls, rows: Iterable[list[int]]) -> Encoded:
+        """From one list of ids a text; only one of them is held at a time."""
+        ids, offsets = array("i"), [0]
+        for row in rows:
+            ids.fromlist(row)
+            offsets.append(len(ids))
+        return cls(np.frombuffer(ids, np.int32), np.array(offsets, np.int64))
 
     def row(self, index: int) -> NDArray[np.int32]:
         """Ids of one text."""

@@ -50,7 +50,7 @@ class HfEngine:
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """Ids of each text; special-token text is data, so are the template's tokens left out."""
         encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return Encoded.of([encoding.ids for encoding in encodings])
+        return Encoded.of(encoding.ids for encoding in encodings)
 
     def encode_control(self, text: str) -> list[int]:
         """Ids of one text with special-token text as control ids."""
