@@ -272,8 +272,10 @@ class Tokenizer:
     ) -> NDArray[np.int64]:
         """Whitespace in the holes beside added tokens that strip it."""
         found = []
-        for index, token in enumerate(ids.tolist()):
-            left, right = self.strips.get(token, (False, False))
+        strip = [
+            (index, self.strips[token]) for index, token in enumerate(ids.tolist()) if token in self.strips
+        ]
+        for index, (left, right) in strip:
             before = int(ends[index - 1]) if index else 0
             after = int(starts[index + 1]) if index + 1 < len(ids) else len(data)
             if left and data[before : starts[index]].decode(errors="replace").isspace():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import tokenizers
@@ -124,7 +124,8 @@ def _aligner(part: dict[str, Any]) -> Callable[[str], Aligned] | None:
     normalise = host.normalizer.normalize_str
     if part.get("type") == "Strip":
         return lambda text: trimmed(text, normalise(text))
-    return lambda text: align(text, normalise)
+    character = cache(normalise)
+    return lambda text: align(text, normalise, character)
 
 
 def from_tokenizer(
