@@ -15,7 +15,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[linguistics,demo,dev]'
+	$(INSTALL) --editable '.[linguistics,demo,scale,dev]'
 	@touch $@
 
 demo: $(VENV)/.demo ## Audit real vocabularies on embedded defaults and say where the report is.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from vocab_audits.compression import compression
 from vocab_audits.overlap import overlap
 from vocab_audits.run import gather
+from workbench.commands.printing import console, safe, table
 from workbench.corpora import open_corpus
 from workbench.display import faithful
 
@@ -98,44 +99,27 @@ def _cuts(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def shown(result: dict[str, Any]) -> None:
-    """Prints a comparison as tables."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    cards = Table("name", "entries", "rows", "model", "pattern", "source", title="Inventories")
-    for card in result["tokenizers"]:
-        cards.add_row(
-            card["name"],
-            f"{card['entries']:,}",
-            f"{card['rows_needed']:,}",
-            card["model"],
-            card["pattern_digest"] or "–",
-            card["source"],
-        )
-    console.print(cards)
-    console.print(_listed(result["overlap"], "Overlap in byte space"))
-    console.print(_pivoted(result["text"], f"Cost on {result['corpus']}"))
+    """Prints a comparison as tables; text from files is never read as markup."""
+    out = console()
+    columns = ("name", "#entries", "#rows", "model", "pattern", "source")
+    out.print(table("Inventories", columns, [_line(card) for card in result["tokenizers"]]))
+    rows = [(row["subject"], _label(row), _number(row["value"])) for row in result["overlap"]]
+    out.print(table("Overlap in byte space", ("subject", "measure", "#value"), rows))
+    out.print(_pivoted(result["text"], f"Cost on {result['corpus']}"))
     for pair in result["pipelines"]:
-        _print_pair(console, pair)
+        out.print(safe(_told(pair)))
     for item in result["skipped"]:
-        console.print(f"skipped {item['what']}: {item['why']}", markup=False)
+        out.print(safe(f"skipped {item['what']}: {item['why']}"))
 
 
-def _listed(rows: list[dict[str, Any]], title: str) -> Table:
-    """One line a subject and measure, for subjects that are pairs."""
-    from rich.table import Table
-
-    table = Table("subject", "measure", title=title)
-    table.add_column("value", justify="right")
-    for row in rows:
-        table.add_row(row["subject"], _label(row), _number(row["value"]))
-    return table
+def _line(card: dict[str, Any]) -> tuple[str, ...]:
+    sizes = (f"{card['entries']:,}", f"{card['rows_needed']:,}")
+    return (card["name"], *sizes, card["model"], card["pattern_digest"] or "–", card["source"])
 
 
 def _label(row: dict[str, Any]) -> str:
-    name = f"[bold]{row['measure']}[/bold]" + (f" [dim]{row['unit']}[/dim]" if row["unit"] else "")
-    return name + (f"\n{row['variant']}" if row["variant"] else "")
+    name: str = row["measure"] + (f" ({row['unit']})" if row["unit"] else "")
+    return name + (f": {row['variant']}" if row["variant"] else "")
 
 
 def _number(value: float | None) -> str:
@@ -146,28 +130,22 @@ def _number(value: float | None) -> str:
 
 def _pivoted(rows: list[dict[str, Any]], title: str) -> Table:
     """One line a measure and variant, one column a subject."""
-    from rich.table import Table
-
     subjects = list(dict.fromkeys(row["subject"] for row in rows))
-    table = Table("measure", *subjects, title=title)
-    for column in table.columns[1:]:
-        column.justify = "right"
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         lines.setdefault(_label(row), {})[row["subject"]] = _number(row["value"])
-    for label, values in lines.items():
-        table.add_row(label, *(values.get(subject, "–") for subject in subjects))
-    return table
+    return table(
+        title,
+        ("measure", *(f"#{subject}" for subject in subjects)),
+        [(label, *(values.get(subject, "–") for subject in subjects)) for label, values in lines.items()],
+    )
 
 
-def _print_pair(console: Any, pair: dict[str, Any]) -> None:
-    both = f"{pair['a']} and {pair['b']}"
-    if pair["first"] is None:
-        console.print(f"{both} cut pre-tokens alike in {pair['texts']} texts", markup=False)
-        return
-    first = pair["first"]
-    console.print(
+def _told(pair: dict[str, Any]) -> str:
+    both, first = f"{pair['a']} and {pair['b']}", pair["first"]
+    if first is None:
+        return f"{both} cut pre-tokens alike in {pair['texts']} texts"
+    return (
         f"{both} first differ at pre-token {first['piece']} of {first['text']!r}: "
-        f"{''.join(first['a'])} against {''.join(first['b'])}",
-        markup=False,
+        f"{''.join(first['a'])} against {''.join(first['b'])}"
     )

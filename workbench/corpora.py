@@ -154,6 +154,7 @@ class Corpus:
         return sum(file.path.stat().st_size for file in self.files)
 
     def no_text(self) -> SutureError:
+        """The error to raise where there is no text at all."""
         return SutureError(f"a corpus must hold text; {self.source} holds none; give other files")
 
 
