@@ -187,7 +187,7 @@ def listing(rows: pl.DataFrame, caption: str, top: int, more: str = "all are in 
     names = LISTED | {(unit[0] if unit and unit[0] not in LISTED else "value"): "value"}
     note = pl.concat_str("note", "evidence", separator=": ", ignore_nulls=True).replace("", None)
     chosen = [pl.col(column).alias(name) for name, column in names.items()]
-    return preview(rows.select("subject", "severity", *chosen, note.alias("note")), caption, top, more)
+    return preview(rows.select("subject", *chosen, "severity", note.alias("note")), caption, top, more)
 
 
 def preview(

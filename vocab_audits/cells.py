@@ -151,7 +151,7 @@ class Scale(NamedTuple):
     @property
     def by_ratio(self) -> bool:
         """Whether equal ratios, not equal differences, are equal steps of colour."""
-        return self.low > 0 and self.high / self.low > STEEP
+        return self.low > 0 and self.high > STEEP * self.low
 
     def fill(self, value: float | None) -> str | None:
         """A value's colour; the middle one where all are equal."""
@@ -160,7 +160,9 @@ class Scale(NamedTuple):
         if self.high <= self.low:
             return sequential(0.5)
         if self.by_ratio:
-            return sequential(math.log(value / self.low) / math.log(self.high / self.low))
+            return sequential(
+                (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+            )
         return sequential((value - self.low) / (self.high - self.low))
 
     def cell(self, value: float | None) -> Cell:

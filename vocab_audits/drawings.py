@@ -178,12 +178,13 @@ def _blocked(look: Look, blocked: pl.DataFrame, title: str) -> Table:
     totals = {name: int(sum(column)) for name, *column in zip(look.subjects, *counts, strict=True)}
     rows = blocked.select(
         "subject",
-        "severity",
         pl.col("token_id").alias("id"),
         pl.col("token").alias("entry"),
+        "severity",
         pl.col("measure").str.replace_all("_", " ").alias("class"),
         pl.concat_str("evidence", "note", separator="; ", ignore_nulls=True).alias("reason"),
     )
+    rows = rows.sort("severity", descending=True, maintain_order=True)
     return preview(rows, title, look.top, "all are in tables/reachability.parquet", totals)
 
 

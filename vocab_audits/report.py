@@ -27,7 +27,7 @@ LIMIT = 2_000_000
 ROWS = (50, 20, 8, 3, 1)
 """Rows at most in a list; the next number is taken where a page would exceed the limit."""
 
-SUMMARY_ROWS, SUMMARY_COLUMNS = 15, 8
+SUMMARY_ROWS, SUMMARY_COLUMNS, SUMMARY_ROOM = 15, 8, 40
 
 
 def write_report(run: Run) -> list[Path]:
@@ -123,12 +123,18 @@ def _page(run: Run, said: dict[str, Any]) -> str:
                 **_common(run, said, top),
                 sections=sections(run, columns, top) if top else [],
                 hidden=len(names) - len(columns),
-                tables=[(shown(name), *table_size(run, name)) for name in run.tables()],
+                tables=[_file(run, name) for name in run.tables()],
             )
         )
         if len(text.encode("utf-8", "backslashreplace")) <= LIMIT:
             break
     return text
+
+
+def _file(run: Run, name: str) -> tuple[str, int, list[str]]:
+    """Name, rows and columns of a table."""
+    rows, columns = table_size(run, name)
+    return shown(name), rows, [shown(column, 80) for column in columns]
 
 
 def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
@@ -155,11 +161,12 @@ def _summary(run: Run, said: dict[str, Any]) -> str:
     """The summary in Markdown, short enough for a job's log."""
     names = [subject["name"] for subject in run.manifest.get("subjects", [])][:SUMMARY_COLUMNS]
     common = _common(run, said, SUMMARY_ROWS)
+    command = Markup(common["command"].replace("\n", " "))  # noqa: S704 an indented line is a code block
     return (
         _markdown()
         .get_template("summary.md.j2")
         .render(
-            **common | {"command": Markup(common["command"].replace("\n", " "))},  # noqa: S704 a code block
+            **common | {"command": command, "room": SUMMARY_ROOM},
             names=[shown(name) for name in names],
             figures=list(key_figures(run.findings(), names)),
         )

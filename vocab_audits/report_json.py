@@ -60,31 +60,28 @@ def table_size(run: Run, name: str) -> tuple[int, list[str]]:
 
 def _audit_as_json(findings: pl.DataFrame) -> dict[str, Any]:
     single, listed = split(findings)
-    figures = [
-        _known(FIGURE, key) | _values(part) for key, part in single.group_by(FIGURE, maintain_order=True)
-    ]
+    figures: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in single.iter_rows(named=True):
+        key = tuple(row[name] for name in FIGURE)
+        _add(figures.setdefault(key, _known(FIGURE, key) | {"values": {}}), row)
     lists = [
         _known(LIST, key)
         | {"total": part.height, "rows": list(map(_row, part.head(LISTED).iter_rows(named=True)))}
         for key, part in listed.group_by(LIST, maintain_order=True)
     ]
-    return {"counts": counts(findings), "figures": figures, "listed": lists}
+    return {"counts": counts(findings), "figures": list(figures.values()), "listed": lists}
 
 
 def _known(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
-def _values(part: pl.DataFrame) -> dict[str, Any]:
-    """One figure of several subjects, with notes and evidence where there are any."""
-    found: dict[str, Any] = {"values": dict(part.select("subject", "value").iter_rows())}
-    for name in ("note", "evidence"):
-        said = dict(part.filter(pl.col(name).is_not_null()).select("subject", name).iter_rows())
-        found |= {f"{name}s": said} if said else {}
-    grave = part.filter(pl.col("severity").cast(pl.String) != "info")
-    return found | (
-        {"severities": dict(grave.select("subject", "severity").iter_rows())} if grave.height else {}
-    )
+def _add(figure: dict[str, Any], row: dict[str, Any]) -> None:
+    """Adds one subject's value to a figure, with its note, evidence and severity where there are any."""
+    figure["values"][row["subject"]] = row["value"]
+    for name, key in (("note", "notes"), ("evidence", "evidence"), ("severity", "severities")):
+        if row[name] is not None and row[name] != "info":
+            figure.setdefault(key, {})[row["subject"]] = row[name]
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     from workbench.runs import Run
 
-LISTS = 24
-"""Lists of one audit that are shown; a plugin may have any number of them."""
+LISTS, BY_LANGUAGE = 24, 80
+"""Lists and tables by language of one audit that are shown; a plugin may have any number of them."""
 
 SAMPLE = 20
 """Rows shown of a table that no audit of ours draws."""
@@ -111,7 +112,8 @@ def _figures(single: pl.DataFrame, look: Look, *, folded: bool) -> Iterator[Bloc
         title = "More figures" if folded else "Figures"
         reading = "One row a measure, with its variant and unit; the numbers beside figures are notes."
         yield Block(title, figures(rows, look.subjects, title, 4 * look.top), reading, folded=folded)
-    rows = whole.filter(~own & pl.col("subject").is_in(_known(look)).not_())
+    known = [subject["name"] for subject in look.run.manifest.get("subjects", [])]
+    rows = whole.filter(~pl.col("subject").is_in(known))
     if rows.height:
         title = "Figures of pairs and other subjects"
         kept = rows.select("measure", "variant", "subject", "value", "unit", "severity", "note")
@@ -126,13 +128,9 @@ def _figures(single: pl.DataFrame, look: Look, *, folded: bool) -> Iterator[Bloc
         yield Block(title, table, "One heading a measure, with its variant.", folded=True, tall=True)
 
 
-def _known(look: Look) -> list[str]:
-    return [subject["name"] for subject in look.run.manifest.get("subjects", [])]
-
-
 def _by_language(single: pl.DataFrame, look: Look) -> Iterator[Block]:
     rows = single.filter(pl.col("language").is_not_null() & pl.col("subject").is_in(look.subjects))
-    for key, part in rows.group_by(KEY, maintain_order=True):
+    for key, part in islice(rows.group_by(KEY, maintain_order=True), BY_LANGUAGE):
         title = label(str(key[0]))
         table = figures(part, look.subjects, title, look.top, by="language")
         scale = "; ".join(f"{name}: {shown(str(value))}" for name, value in zip(KEY[1:], key[1:], strict=True)
