@@ -64,9 +64,7 @@ def census(inventory: Inventory, *, longest: int = 20) -> Outcome:
     """
     table = describe(inventory)
     found = [*_accounts(inventory, table), *_composition(inventory, table)]
-    top = table.filter(pl.col("category") == "text").sort(
-        "chars", "token_id", descending=[True, False]
-    ).head(longest)  # fmt: skip
+    top = _longest(table, longest)
     found += [
         Finding(
             inventory.name,
@@ -132,8 +130,7 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _category() -> pl.Expr:
-    first = pl.col("bytes").bin.slice(0, 1)
-    inside = (first >= b"\x80") & (first < b"\xc0")
+    inside = pl.col("bytes").bin.get(0, null_on_oob=True).is_between(0x80, 0xBF)
     return (
         pl.when(pl.col("kind") == "gap")
         .then(pl.lit("gap"))
@@ -241,6 +238,14 @@ def _rows(inventory: Inventory) -> list[Finding]:
     ]
 
 
+def _longest(table: pl.DataFrame, number: int) -> pl.DataFrame:
+    """The longest text entries, of equal ones those of lower id; only candidates are sorted."""
+    text = table.filter(pl.col("category") == "text").select("token_id", "bytes", "chars")
+    if text.height > number:
+        text = text.filter(pl.col("chars") >= pl.col("chars").top_k(number).min())
+    return text.sort("chars", "token_id", descending=[True, False]).head(number)
+
+
 def _composition(inventory: Inventory, table: pl.DataFrame) -> list[Finding]:
     """Entries by category, kind and script, and of some shapes."""
     name = inventory.name
@@ -291,5 +296,9 @@ def _ranges(table: pl.DataFrame, limit: int = 8) -> str:
 
 
 def _examples(again: pl.DataFrame, limit: int = 5) -> str:
-    groups = again.group_by("bytes", "position", maintain_order=True).agg("token_id").head(limit)
-    return "; ".join(f"bytes {row[0].hex()}: ids {', '.join(map(str, row[2]))}" for row in groups.iter_rows())
+    alike = ["bytes", "position", pl.col("kind") == "byte"]
+    groups = again.group_by(alike, maintain_order=True).agg("token_id").head(limit)
+    return "; ".join(
+        f"bytes {piece.hex()}: ids {', '.join(map(str, ids))}"
+        for piece, ids in groups.select("bytes", "token_id").iter_rows()
+    )

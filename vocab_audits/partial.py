@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecs import utf_8_decode
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,21 +50,34 @@ def split(piece: bytes) -> Parts | None:
     return Parts(piece[:start], middle, piece[start + used :])
 
 
-def completions(pieces: Iterable[bytes]) -> list[list[str]]:
-    """For each entry, texts that hold its bytes; an empty list where no valid text does."""
-    return [_texts(parts) if parts else [] for parts in map(split, pieces)]
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Texts around an entry, made when they are asked for: its middle between two characters."""
+
+    lefts: tuple[str, ...] = ()
+    middle: str = ""
+    rights: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return max(len(self.lefts), len(self.rights)) if self.lefts and self.rights else 0
+
+    def __getitem__(self, index: int) -> str:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.lefts[index % len(self.lefts)] + self.middle + self.rights[index % len(self.rights)]
 
 
-def _texts(parts: Parts) -> list[str]:
+def completions(pieces: Iterable[bytes]) -> list[Offers]:
+    """For each entry, texts that hold its bytes; none where no valid text does."""
+    return [_offers(parts) if parts else Offers() for parts in map(split, pieces)]
+
+
+def _offers(parts: Parts) -> Offers:
     lefts = _ending(parts.tail) if parts.tail else ("",)
     if parts.tail and not parts.middle and not parts.head:
         around = _around(parts.tail)
         lefts = lefts[: TRIES - len(around)] + around
-    rights = _starting(parts.head) if parts.head else ("",)
-    if not lefts or not rights:
-        return []
-    count = max(len(lefts), len(rights))
-    return [lefts[i % len(lefts)] + parts.middle + rights[i % len(rights)] for i in range(count)]
+    return Offers(lefts, parts.middle, _starting(parts.head) if parts.head else ("",))
 
 
 @cache

@@ -204,7 +204,7 @@ def classify(tokenizer: Tokenizer) -> pl.DataFrame:
         {"token_id": list(blocked), "reason": [reason for _, reason in blocked.values()]},
         schema={"token_id": pl.Int32, "reason": pl.String},
     )
-    named = pl.Series("class", np.array(CLASSES)[classes], dtype=pl.Enum(CLASSES))
+    named = pl.Series("class", classes).cat.to(pl.Enum(CLASSES))
     table = frame.select(pl.col("id").alias("token_id"), "bytes").with_columns(named)
     table = table.join(found, on="token_id", how="left", maintain_order="left")
     table = table.join(reasons, on="token_id", how="left", maintain_order="left")
@@ -288,10 +288,15 @@ def _words(search: Search) -> list[str]:
 def _complete(tokenizer: Tokenizer, ids: NDArray[np.int32], pieces: list[bytes]) -> dict[int, str]:
     """Texts found for entries that are no text alone."""
     offers = completions(pieces)
+    sizes = np.array([len(offer) for offer in offers], np.int64)
+    open_ = np.arange(len(pieces))
     found: dict[int, str] = {}
     for turn in range(TRIES):
-        rows = [row for row, texts in enumerate(offers) if turn < len(texts) and int(ids[row]) not in found]
-        trial = [offers[row][turn] for row in rows]
-        hit = appears(tokenizer, pl.Series(trial, dtype=pl.String), ids[rows])
-        found.update({int(ids[rows[k]]): trial[k] for k in np.flatnonzero(hit).tolist()})
+        open_ = open_[sizes[open_] > turn]
+        if not len(open_):
+            break
+        trial = [offers[row][turn] for row in open_.tolist()]
+        hit = appears(tokenizer, pl.Series(trial, dtype=pl.String), ids[open_])
+        found.update({int(ids[open_[k]]): trial[k] for k in np.flatnonzero(hit).tolist()})
+        open_ = open_[~hit]
     return found

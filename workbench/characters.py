@@ -56,17 +56,18 @@ class Characters:
         """From a column of strings; a null has no characters."""
         filled = strings.fill_null("")
         sizes = filled.str.len_chars().cast(pl.Int64).to_numpy()
-        points = np.frombuffer("".join(filled.to_list()).encode("utf-32-le"), np.uint32)
+        points = np.frombuffer(str(filled.str.join().item()).encode("utf-32-le"), np.uint32)
         return cls(points, sizes)
 
     @cached_property
     def _distinct(self) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
-        present = np.zeros(0x110000, np.bool_)
+        size = int(self.points.max(initial=0)) + 1
+        present = np.zeros(size, np.bool_)
         present[self.points] = True
         distinct = np.flatnonzero(present).astype(np.uint32)
-        place = np.zeros(0x110000, np.int32)
+        place = np.zeros(size, np.intp)
         place[distinct] = np.arange(len(distinct))
-        return distinct, place[self.points].astype(np.intp)
+        return distinct, place[self.points]
 
     @cached_property
     def categories(self) -> NDArray[np.uint8]:
@@ -148,9 +149,9 @@ class Characters:
         self, scripts: NDArray[np.int16], neutral: NDArray[np.bool_], mixed: NDArray[np.bool_]
     ) -> NDArray[np.int16]:
         """Script with most characters in each string that mixes several; the first on a tie."""
-        chosen = np.repeat(mixed, self.sizes) & ~neutral
-        owner = np.repeat(np.arange(len(self.sizes)), self.sizes)[chosen]
-        table = pl.DataFrame({"owner": owner, "script": scripts[chosen]}).with_row_index("place")
+        chosen = np.flatnonzero(np.repeat(mixed, self.sizes) & ~neutral)
+        owner = np.searchsorted(np.cumsum(self.sizes), chosen, side="right")
+        table = pl.DataFrame({"owner": owner, "script": scripts[chosen], "place": chosen})
         counted = table.group_by("owner", "script").agg(pl.len().alias("n"), pl.col("place").min())
         first = counted.sort("owner", "n", "place", descending=[False, True, False]).unique(
             "owner", keep="first", maintain_order=True
