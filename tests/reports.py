@@ -124,12 +124,21 @@ VOID = {"meta", "link", "rect", "br", "img", "input", "hr"}
 
 @dataclass
 class Element:
-    """One element of a page, with all text in it."""
+    """One element of a page, with the texts and elements in it."""
 
     tag: str
     attributes: dict[str, str | None]
-    text: str = ""
-    inside: list[Element] = field(default_factory=list)
+    content: list[str | Element] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All text in it."""
+        return "".join(part if isinstance(part, str) else part.text for part in self.content)
+
+    @property
+    def inside(self) -> list[Element]:
+        """Elements directly in it."""
+        return [part for part in self.content if isinstance(part, Element)]
 
     def all(self, tag: str) -> list[Element]:
         """Elements of one tag below it, in their order."""
@@ -158,20 +167,19 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, dict(attrs))
         assert len(element.attributes) == len(attrs), f"an attribute comes twice in {tag}"
-        self.open[-1].inside.append(element)
+        self.open[-1].content.append(element)
         if tag not in VOID:
             self.open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open[-1].inside.append(Element(tag, dict(attrs)))
+        self.open[-1].content.append(Element(tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open[-1].tag == tag, f"{tag} closes {self.open[-1].tag}"
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        for element in self.open:
-            element.text += data
+        self.open[-1].content.append(data)
 
 
 def cells(table: Element) -> dict[str, list[str]]:
