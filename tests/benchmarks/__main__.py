@@ -1,0 +1,129 @@
+"""Measures and writes ``docs/measurements.md``: ``python -m tests.benchmarks [--only SECTION] [--runs N]``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import regex
+
+from tests import vocabs
+from tests.benchmarks import encode, fidelity, peer, speed
+from tests.benchmarks.texts import scripts_of, texts
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "measurements.md"
+TITLES = {
+    "fidelity": "Fidelity to the upstream libraries",
+    "speed": "Speed and memory beside a named peer",
+    "encode": "Counting beside the bare encoder",
+}
+HEAD = """# Measurements
+
+Written by `make bench`; no figure is by hand. Ratios come from runs that took turns on one machine, and say more
+than seconds do: two cores, shared with other work. No test asserts a time.
+"""
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; all but the first column are set to the right."""
+    rule = ["---", *["---:" for _ in head[1:]]]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def of_fidelity(options: argparse.Namespace) -> str:
+    """Every id, every entry's bytes, and ids of many texts, against the upstream library."""
+    made = texts(options.texts)
+    rows = []
+    for name in fidelity.VOCABULARIES:
+        print(f"fidelity of {name}", file=sys.stderr)
+        try:
+            row = fidelity.compare(name, made)
+        except LookupError as error:
+            rows.append([name, str(error), *[""] * 9])
+            continue
+        rows.append([row.name, *(f"{value:,}" for value in row[1:])])
+    head = [
+        "vocabulary", "entries", "holes", "ids that one side lacks", "entries compared", "library cannot say",
+        "bytes differ", "texts", "ids differ", "pieces join to the text", "text not accounted for",
+    ]  # fmt: skip
+    return f"""{table(head, rows)}
+
+{options.texts:,} texts ({len(set(made)):,} distinct) hold {len(scripts_of(made))} scripts besides common characters:
+sentences of the embedded corpus, slices and joins of them, and words of random assigned characters with odd glue
+between. "Library cannot say": its decoder gives U+FFFD for part of a character. A tokenizer that puts a space before
+the text (Mistral's SentencePiece) or normalises it (BERT, Qwen 3) has pieces that do not join to the text as given;
+there, tokens, absorbed and uncovered spans must account for every byte. In the columns "differ", "lacks" and "not
+accounted for", anything but 0 is a defect."""
+
+
+def of_speed(options: argparse.Namespace) -> str:
+    """Ours against the peer's."""
+    rows = [
+        [
+            line.work,
+            f"{line.ours.cpu_s:.2f}",
+            f"{line.theirs.cpu_s:.2f}",
+            f"{line.ratio:.2f}",
+            f"{line.ratio_bar:g}",
+            f"{line.ours.rss_mb:.0f}",
+            f"{line.theirs.rss_mb:.0f}",
+            "–" if line.memory_bar == float("inf") else f"{line.memory_bar:.0f}",
+            "yes" if line.holds else "no",
+        ]
+        for line in speed.lines(options.data, options.runs)
+    ]
+    head = ["work", "CPU s", "peer's CPU s", "ratio", "bar", "MiB", "peer's MiB", "bar", "holds"]
+    return f"""{table(head, rows)}
+
+The peer is {peer.PEER} {peer.VERSION}, in an environment of its own. CPU seconds are user and system from the start
+of the process to its end, imports and loading included; of {options.runs} turns the least of each side. The peer's
+lint tests reachability by encoding what it decoded; ours searches contexts and completes partial characters besides."""
+
+
+def of_encode(options: argparse.Namespace) -> str:
+    """The ratio of counting to bare encoding, as its own script prints it."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        encode.main(["--runs", str(options.runs)])
+    return f"```\n{printed.getvalue().strip()}\n```"
+
+
+def main() -> int:
+    """Measures the sections asked for and writes the page, keeping the text of the others."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--only", choices=TITLES, action="append", help="a section; may be repeated")
+    parser.add_argument("--runs", type=int, default=3, help="turns of each comparison (default: 3)")
+    parser.add_argument("--texts", type=int, default=10_000, help="texts for fidelity (default: 10000)")
+    parser.add_argument("--data", type=Path, default=peer.data_dir(), help="folder with the parallel corpus")
+    options = parser.parse_args()
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabs.tiktoken_dir())
+    former = dict(regex.findall(r"^## (.*?)\n\n(.*?)(?=\n## |\Z)", _text(), regex.MULTILINE | regex.DOTALL))
+    measured = {"fidelity": of_fidelity, "speed": of_speed, "encode": of_encode}
+    for key in options.only or TITLES:
+        former[TITLES[key]] = f"{measured[key](options)}\n\n{_where()}\n"
+    parts = [f"## {title}\n\n{former[title]}" for title in TITLES.values() if title in former]
+    PAGE.write_text("\n".join([HEAD, *parts]), encoding="utf-8")
+    print(PAGE)
+    return 0
+
+
+def _text() -> str:
+    return PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+
+
+def _where() -> str:
+    names = ("suture", "polars", "numpy", "tokenizers", "tiktoken", "sentencepiece")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return f"Measured on {datetime.now(UTC):%Y-%m-%d}; {machine}; {versions}."
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
