@@ -154,8 +154,7 @@ def _reachability(look: Look) -> Drawn:
     if blocked.height:
         title = "Entries that no text tried leads to"
         reading = "The reason says what changes or cuts an entry's text; the search is wide, but no proof."
-        table = _blocked(look, blocked, title)
-        blocks.append(Block(title, table, reading, tall=True))
+        blocks.append(Block(title, _blocked(look, blocked, title), reading, tall=True))
     table = look.table("reachability", "subject", "token_id", "bytes", "class", "witness")
     if table is not None:
         own = pl.col("subject").is_in(look.subjects) & (pl.col("class").cast(pl.String) == "context_only")
@@ -167,8 +166,8 @@ def _reachability(look: Look) -> Drawn:
         )
         title = "Entries that only a longer text holds"
         reading = "An entry's own text is cut otherwise; the text beside it is cut so that the entry appears."
-        table = preview(rows, title, look.top, "all are in tables/reachability.parquet")
-        blocks.append(Block(title, table, reading, folded=True, tall=True))
+        shown = preview(rows, title, look.top, "all are in tables/reachability.parquet")
+        blocks.append(Block(title, shown, reading, folded=True, tall=True))
     return Drawn(blocks, [*look.named("class."), *BLOCKED], ["reachability"])
 
 

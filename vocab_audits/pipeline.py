@@ -194,12 +194,12 @@ def _injection(name: str, special: pl.DataFrame, listed: int) -> list[Finding]:
             AUDIT,
             "data_makes_control",
             float(leaking.height),
-            variant=f"of {total} special tokens, encoded as data",
+            variant="special tokens, encoded as data",
             unit="tokens",
             severity="flag" if leaking.height else "info",
-            note="user text that spells them becomes the control id even as data; filter it before"
+            note=f"of {total}; user text that spells them becomes control even as data; filter it before"
             if leaking.height
-            else None,
+            else f"of {total}",
             evidence=_names(leaking, listed),
         ),
         Finding(
@@ -207,10 +207,12 @@ def _injection(name: str, special: pl.DataFrame, listed: int) -> list[Finding]:
             AUDIT,
             "special_text_is_control",
             float(control.height),
-            variant=f"of {total} special tokens, encoded as a trusted prompt",
+            variant="special tokens, encoded as a trusted prompt",
             unit="tokens",
             severity="warn" if control.height else "info",
-            note="encode user text as data, as this workbench does" if control.height else None,
+            note=f"of {total}; encode user text as data, as this workbench does"
+            if control.height
+            else f"of {total}",
             evidence=_names(control, listed),
         ),
     ]
