@@ -55,7 +55,7 @@ def of_fidelity(options: argparse.Namespace) -> str:
     ]  # fmt: skip
     return f"""{table(head, rows)}
 
-{options.texts:,} texts ({len(set(made)):,} distinct) hold {len(scripts_of(made))} scripts besides common characters:
+{options.texts:,} different texts hold {len(scripts_of(made))} scripts besides common characters:
 sentences of the embedded corpus, slices and joins of them, and words of random assigned characters with odd glue
 between. "Library cannot say": its decoder gives U+FFFD for part of a character. A tokenizer that puts a space before
 the text (Mistral's SentencePiece) or normalises it (BERT, Qwen 3) has pieces that do not join to the text as given;

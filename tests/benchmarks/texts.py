@@ -44,23 +44,24 @@ def texts(count: int, seed: int = 2026) -> list[str]:
     """Sentences, slices and joins of them, and random words of each script with odd glue, in turn.
 
     Args:
-        count: how many texts.
+        count: how many texts, all of them different.
         seed: of the random choices; the same seed gives the same texts.
     """
     chance = random.Random(seed)  # noqa: S311 texts, not secrets
     known = sentences()
-    made: list[str] = []
+    made: dict[str, None] = {}
+    turn = 0
     while len(made) < count:
-        turn = len(made) % 4
-        if turn == 0:
-            made.append(chance.choice(known))
-        elif turn == 1:
+        turn += 1
+        if turn % 4 == 0:
+            made[chance.choice(known)] = None
+        elif turn % 4 == 1:
             left, right = chance.choice(known), chance.choice(known)
             cut, start = chance.randrange(len(left) + 1), chance.randrange(len(right) + 1)
-            made.append(left[:cut] + chance.choice(GLUE) + right[start:])
+            made[left[:cut] + chance.choice(GLUE) + right[start:]] = None
         else:
-            made.append(_words(chance, SCRIPTS[(len(made) // 4 * 2 + turn) % len(SCRIPTS)]))
-    return made
+            made[_words(chance, SCRIPTS[turn // 2 % len(SCRIPTS)])] = None
+    return list(made)
 
 
 def _words(chance: random.Random, code: str) -> str:
