@@ -29,12 +29,17 @@ def audit(
         list[str] | None, typer.Argument(help=SPECS, metavar="SPEC…", show_default=False)
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the run.")] = Path("runs/audit"),
-    config: Annotated[Path | None, typer.Option(help="An audit.toml with specs, audits and options.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="An audit.toml: tokenizers, only, corpus, [options.AUDIT].")
+    ] = None,
     only: Annotated[list[str] | None, typer.Option(help="An audit to run; may be repeated.")] = None,
     corpus: Annotated[
         str | None, typer.Option(help="Corpus: embedded, a file, folder or glob, or -.")
     ] = None,
+    text_column: Annotated[str | None, typer.Option(help="Field or column that holds the text.")] = None,
+    errors: Annotated[str | None, typer.Option(help="strict, or replace for text that is not UTF-8.")] = None,
     limit: Annotated[int | None, typer.Option(help="Documents taken from each file of the corpus.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of other things at -o.")] = False,
     fail_on: Annotated[str, typer.Option(help="Exit with 1 at findings of: flag, warn, never.")] = "never",
     baseline: Annotated[Path | None, typer.Option(help="A former run whose findings do not count.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write every table as CSV.")] = False,
@@ -58,11 +63,13 @@ def audit(
         corpus or settings.get("corpus", "embedded"),
         limit or settings.get("limit"),
         settings.get("options", {}),
+        text_column or settings.get("text_column", "text"),
+        errors or settings.get("errors", "strict"),  # type: ignore[arg-type]  # checked where it opens
     )
     former = _keys(_open(baseline).findings()) if baseline else None
     with _Progress(quiet) as shown:
         try:
-            made = run(plan, output, ["suture", *sys.argv[1:]], shown.tell)
+            made = run(plan, output, ["suture", *sys.argv[1:]], shown.tell, replace=replace)
         except KeyboardInterrupt:
             raise SutureError(
                 "the audit was stopped before it was whole; what is done is kept; "
@@ -107,6 +114,8 @@ def report(
 def compare(
     specs: Annotated[list[str], typer.Argument(help=SPECS, metavar="A B…")],
     corpus: Annotated[str, typer.Option(help="Corpus for the figures on text.")] = "embedded",
+    text_column: Annotated[str, typer.Option(help="Field or column that holds the text.")] = "text",
+    errors: Annotated[str, typer.Option(help="strict, or replace for text that is not UTF-8.")] = "strict",
     limit: Annotated[int | None, typer.Option(help="Documents taken from each file of the corpus.")] = None,
     top: Annotated[int, typer.Option(help="Entries of one inventory alone to show.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -116,10 +125,12 @@ def compare(
     Example: `suture compare tiktoken:cl100k_base tiktoken:o200k_base`
     """
     from vocab_audits.comparison import compared, shown
+    from workbench.corpora import open_corpus
 
     if len(specs) < 2:
         raise SutureError(f"a comparison needs two tokenizers or more; got {len(specs)}; name another")
-    result = compared(specs, corpus, limit, top)
+    texts = open_corpus(corpus, text_column=text_column, limit=limit, errors=errors)  # type: ignore[arg-type]
+    result = compared(specs, texts, top)
     if as_json:
         typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
     else:
@@ -166,7 +177,7 @@ def _tell(made: Run, new: pl.DataFrame, as_json: bool) -> None:
         return
     for item in made.manifest["skipped"]:
         typer.echo(f"skipped {item['what']}: {item['why']}", err=True)
-    typer.echo(f"{counts['flag']} flagged, {counts['warn']} warnings, {counts['info']} figures")
+    typer.echo(f"flagged: {counts['flag']}, warned of: {counts['warn']}, figures: {counts['info']}")
     typer.echo(f"report: {where['report']}")
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from vocab_audits.compression import compression
 from vocab_audits.overlap import overlap
 from vocab_audits.run import gather
 from workbench.commands.printing import console, safe, table
-from workbench.corpora import open_corpus
-from workbench.display import faithful
+from workbench.display import faithful, readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +26,18 @@ SAMPLE = 2_000
 """Texts of the corpus that are cut by both of a pair in search of the first that differs."""
 
 
-def compared(specs: Sequence[str], corpus_spec: str, limit: int | None, top: int) -> dict[str, Any]:
+def compared(specs: Sequence[str], corpus: Corpus, top: int) -> dict[str, Any]:
     """Inventories, overlap, pipelines and cost on text of several tokenizers.
 
     Args:
         specs: tokenizers.
-        corpus_spec: a corpus spec.
-        limit: documents taken from each file of the corpus.
+        corpus: the texts.
         top: entries of one inventory alone to list.
 
     Returns:
         A dictionary fit for JSON: ``tokenizers``, ``pairs``, ``figures``, ``skipped``.
     """
     loaded = gather(specs)
-    corpus = open_corpus(corpus_spec, limit=limit)
     corpus.check()
     shared = overlap(loaded.tokenizers, top=top)
     return {
@@ -107,7 +106,7 @@ def shown(result: dict[str, Any]) -> None:
     out.print(table("Overlap in byte space", ("subject", "measure", "#value"), rows))
     out.print(_pivoted(result["text"], f"Cost on {result['corpus']}"))
     for pair in result["pipelines"]:
-        out.print(safe(_told(pair)))
+        out.print(Text(_told(pair)))
     for item in result["skipped"]:
         out.print(safe(f"skipped {item['what']}: {item['why']}"))
 
@@ -134,6 +133,7 @@ def _pivoted(rows: list[dict[str, Any]], title: str) -> Table:
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         lines.setdefault(_label(row), {})[row["subject"]] = _number(row["value"])
+    lines = {label: values for label, values in lines.items() if set(values.values()) != {"–"}}
     return table(
         title,
         ("measure", *(f"#{subject}" for subject in subjects)),
@@ -142,10 +142,10 @@ def _pivoted(rows: list[dict[str, Any]], title: str) -> Table:
 
 
 def _told(pair: dict[str, Any]) -> str:
-    both, first = f"{pair['a']} and {pair['b']}", pair["first"]
+    both, first = readable(f"{pair['a']} and {pair['b']}".encode(errors="replace")), pair["first"]
     if first is None:
         return f"{both} cut pre-tokens alike in {pair['texts']} texts"
     return (
-        f"{both} first differ at pre-token {first['piece']} of {first['text']!r}: "
+        f"{both} first differ at pre-token {first['piece']} of {readable(first['text'].encode())!r}: "
         f"{''.join(first['a'])} against {''.join(first['b'])}"
     )

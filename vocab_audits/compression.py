@@ -157,6 +157,9 @@ def _findings(name: str, figures: Figures, named: dict[str, str]) -> Iterator[Fi
             note = _note(measure, value is None)
             if measure.key in WORD_KEYS:
                 note = _word_note(value is None, found.get("words"), language, unspaced)
+            lossy = measure.key == "coverage" and language is None and value is not None and value < 1
+            if lossy:
+                note = "text without an entry costs no token or one for all of it: the lengths look shorter"
             yield Finding(
                 name,
                 "compression",
@@ -164,6 +167,7 @@ def _findings(name: str, figures: Figures, named: dict[str, str]) -> Iterator[Fi
                 None if value is None else float(value),
                 measure.variant and measure.variant.format(**named),
                 measure.unit,
+                "warn" if lossy else "info",
                 language=language,
                 note=note,
             )

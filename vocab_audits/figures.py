@@ -31,10 +31,15 @@ def document_sizes(counts: Counts, corpus: Corpus) -> pl.DataFrame:
     if counts.documents is None:
         raise AssertionError
     words = [
-        pl.Series("words", batch.texts, dtype=pl.String).str.count_matches(WORD).cast(pl.Int64)
+        pl.DataFrame({"text": batch.texts}, schema={"text": pl.String}).select(
+            pl.lit(batch.language or UNKNOWN).alias("language"),
+            pl.col("text").str.count_matches(WORD).cast(pl.Int64).alias("words"),
+        )
         for batch in corpus.batches()
     ]
-    table = counts.documents.with_columns(pl.concat(words))
+    # The counts' documents are sorted by language; a language's own stay in the order of the corpus.
+    ordered = pl.concat(words).sort("language", maintain_order=True)
+    table = counts.documents.with_columns(ordered["words"])
     return table.with_columns(pl.when(pl.lit(spaced(table["language"]))).then(pl.col("words")).alias("words"))
 
 

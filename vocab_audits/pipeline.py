@@ -209,7 +209,6 @@ def _injection(name: str, special: pl.DataFrame, listed: int) -> list[Finding]:
             float(control.height),
             variant="special tokens, encoded as a trusted prompt",
             unit="tokens",
-            severity="warn" if control.height else "info",
             note=f"of {total}; encode user text as data, as this workbench does"
             if control.height
             else f"of {total}",
@@ -292,7 +291,6 @@ def _spelling(tokenizer: Tokenizer) -> list[Finding]:
             float(len(apart)),
             variant=f"of {len(pairs)} characters, composed against decomposed",
             unit="characters",
-            severity="warn" if apart else "info",
             note="normalise text to NFC before, or equal words get other ids" if apart else None,
             evidence=" ".join(pair[0] for pair in apart) or None,
         ),
@@ -304,7 +302,7 @@ def _spelling(tokenizer: Tokenizer) -> list[Finding]:
             variant=f"of {len(DISTINCT)} pairs of different texts",
             unit="pairs",
             severity="warn" if merged else "info",
-            note="the normaliser is lossy: these cannot be told apart by their ids" if merged else None,
+            note="the pipeline is lossy: these cannot be told apart by their ids" if merged else None,
             evidence="; ".join(f"{left} = {right}" for left, right in merged) or None,
         ),
         Finding(

@@ -37,7 +37,7 @@ BEFORE = (
     "a", "1", ".", " ", "\n", "e", "x", "A", "un", "re", "s", "the", "0", "-", "/", "\u00a7", "\u2021",
     "\u0438", "\u03b1", "\u4e2d", "\uac00", "\u304b", "\u0627",
 )  # fmt: skip
-AFTER = ("a", "A", "1", " ", ".", "s", "S", "\n", "\u0301")
+AFTER = ("a", "A", "1", " ", ".", "s", "S", "\n", "\u0301", "!", "*", ")", "x", "\u2021")
 
 WORDS = 120
 """Short words of the inventory itself that are tried as left contexts for what is left over."""
@@ -152,8 +152,17 @@ def reachability(tokenizer: Tokenizer, *, listed: int = 200) -> Outcome:
         )
     )
     blocked = table.with_columns(kind=tokenizer.inventory.frame["kind"], text=tokenizer.inventory.texts)
-    blocked = blocked.filter(pl.col("class").cast(pl.String).str.ends_with("_blocked")).with_columns(
-        expected=(pl.col("kind") == "byte") | pl.col("text").str.contains(RESERVED).fill_null(value=False)
+    expected = (pl.col("kind") == "byte") | pl.col("text").str.contains(RESERVED).fill_null(value=False)
+    blocked = blocked.filter(pl.col("class").cast(pl.String).str.ends_with("_blocked"))
+    found.append(
+        Finding(
+            name,
+            "reachability",
+            "blocked_by_design",
+            float(blocked.filter(expected).height),
+            unit="entries",
+            note="of the blocked ones: reserved slots, and byte entries whose byte a piece spells",
+        )
     )
     found += [
         Finding(
@@ -161,13 +170,12 @@ def reachability(tokenizer: Tokenizer, *, listed: int = 200) -> Outcome:
             "reachability",
             row["class"],
             None,
-            severity="info" if row["expected"] else "warn",
+            severity="warn",
             token_id=row["token_id"],
             token=row["bytes"],
             evidence=row["reason"],
-            note="by design: a reserved slot, or a byte that a piece spells" if row["expected"] else None,
         )
-        for row in blocked.sort("expected", "token_id").head(listed).iter_rows(named=True)
+        for row in blocked.filter(~expected).head(listed).iter_rows(named=True)
     ]
     return Outcome(found, {"reachability": table.with_columns(subject=pl.lit(name))})
 

@@ -11,14 +11,14 @@ from workbench.adapters import load
 from workbench.audit import Audit, Outcome
 from workbench.errors import SutureError, Unreachable
 from workbench.registry import Registry
-from workbench.runs import RunWriter, environment, piece_key
+from workbench.runs import Run, RunWriter, environment, piece_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from workbench.corpora import Corpus
-    from workbench.runs import Run
+    from workbench.corpusrows import Errors
     from workbench.tokenizer import Tokenizer
 
 AUDITS = Registry("suture.audits", "audit")
@@ -37,6 +37,8 @@ class Plan:
         corpus: a corpus spec.
         limit: documents taken from each file of the corpus, or None for all.
         options: options by audit name.
+        text_column: field or column of the corpus that holds the text.
+        errors: ``strict``, or ``replace`` to read invalid UTF-8 as U+FFFD.
     """
 
     specs: tuple[str, ...]
@@ -44,6 +46,8 @@ class Plan:
     corpus: str = "embedded"
     limit: int | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    text_column: str = "text"
+    errors: Errors = "strict"
 
 
 class Piece(NamedTuple):
@@ -77,7 +81,15 @@ def read_config(path: Path) -> dict[str, Any]:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SutureError(f"a config must be TOML in UTF-8; {path} is not ({error}); correct it") from None
-    known = {"tokenizers": list, "only": list, "corpus": str, "limit": int, "options": dict}
+    known = {
+        "tokenizers": list,
+        "only": list,
+        "corpus": str,
+        "text_column": str,
+        "errors": str,
+        "limit": int,
+        "options": dict,
+    }
     for key, value in config.items():
         if key not in known or not isinstance(value, known[key]):
             raise SutureError(
@@ -187,6 +199,8 @@ def run(
     folder: Path,
     command: Sequence[str],
     progress: Callable[[str, int, int], None] = lambda *_: None,
+    *,
+    replace: bool = False,
 ) -> Run:
     """Runs a plan into a folder.
 
@@ -195,6 +209,7 @@ def run(
         folder: the run's folder; a former run there is replaced when this one is whole.
         command: the command line, for the record.
         progress: told what begins, how many pieces are done, and of how many.
+        replace: replace a former run there even if it holds what this one will not.
 
     Returns:
         The run, with its reports written.
@@ -211,6 +226,8 @@ def run(
         audits = chosen(plan.only)
         loaded = gather(plan.specs, lambda text: progress(f"reading {text}", 0, 1))
         corpus = _corpus(plan, audits)
+        if not replace:
+            _keeps_former(folder, loaded.tokenizers, audits)
         work = pieces(audits, loaded.tokenizers, corpus, plan)
         seconds: dict[str, float] = {}
         for done, piece in enumerate(work):
@@ -236,12 +253,26 @@ def run(
     return writer.publish()
 
 
+def _keeps_former(folder: Path, tokenizers: Sequence[Tokenizer], audits: Sequence[Audit]) -> None:
+    """Refuses to lose a former run of other tokenizers or of more audits."""
+    if not (folder / "run.json").is_file():
+        return
+    former = Run.open(folder).manifest
+    lost = {each["name"] for each in former["audits"]} - {audit.name for audit in audits}
+    lost |= {each["name"] for each in former["subjects"]} - {tokenizer.name for tokenizer in tokenizers}
+    if lost:
+        raise SutureError(
+            f"an output folder must be new or hold a run that this one covers; {folder} has one of "
+            f"{', '.join(sorted(lost))} besides; choose another with -o, or pass --replace"
+        )
+
+
 def _corpus(plan: Plan, audits: Sequence[Audit]) -> Corpus | None:
     if not any("corpus" in audit.needs for audit in audits):
         return None
     from workbench.corpora import open_corpus
 
-    corpus = open_corpus(plan.corpus, limit=plan.limit)
+    corpus = open_corpus(plan.corpus, text_column=plan.text_column, limit=plan.limit, errors=plan.errors)
     corpus.check()
     return corpus
 

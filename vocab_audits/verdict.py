@@ -18,7 +18,7 @@ KEY_FIGURES = {
                      "class.merge_blocked"),
     "pipeline": ("special_text_is_control", "distinct_texts_merged", "prefix_unstable"),
     "genealogy": ("depth", "orphans"),
-    "compression": ("bytes_per_token", "fertility", "renyi_efficiency"),
+    "compression": ("bytes_per_token", "fertility", "coverage", "renyi_efficiency"),
 }  # fmt: skip
 """Figures that the summary shows; of another audit, the first of them."""
 

@@ -212,11 +212,13 @@ def _parquet_rows(file: CorpusFile, column: str, size: int) -> Iterator[Rows]:
 
 def _no_column(label: str, column: str, known: list[str]) -> SutureError:
     near = difflib.get_close_matches(column, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else "name the one with the text as the text column"
+    hint = (
+        f"did you mean {near[0]!r}?" if near else "name the one with the text by --text-column (text_column)"
+    )
     return SutureError(f"{label} must have a column {column!r}; it has {', '.join(known) or 'none'}; {hint}")
 
 
 def _no_text(label: str, column: str, kind: str) -> SutureError:
     return SutureError(
-        f"the column {column!r} of {label} must hold text; it holds {kind}; name another as the text column"
+        f"the column {column!r} of {label} must hold text; it holds {kind}; name another by --text-column"
     )

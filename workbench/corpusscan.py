@@ -73,7 +73,7 @@ def stopped(problems: Sequence[CorpusProblem]) -> SutureError:
     remedy = (
         "convert it, for example with `iconv -f UTF-16 -t UTF-8`"
         if first.kind == "utf16"
-        else 'convert it to UTF-8, or pass errors="replace" to read each as U+FFFD'
+        else 'convert it to UTF-8, or pass --errors replace (errors="replace") to read each as U+FFFD'
     )
     return SutureError(f"a corpus must be UTF-8; {first}{more}; {remedy}")
 

@@ -59,7 +59,9 @@ class Registry:
         if point is None:
             near = difflib.get_close_matches(name, self.names(), 1)
             hint = f"did you mean {near[0]!r}?" if near else "pick one of these"
-            raise UnknownName(f"a {self.noun} must be one of {', '.join(self.names())}; got {name!r}; {hint}")
+            raise UnknownName(
+                f"the {self.noun} must be one of {', '.join(self.names())}; got {name!r}; {hint}"
+            )
         try:
             member: Callable[..., Any] = point.load()
         except Exception as error:

@@ -106,6 +106,41 @@ def test_agrees_with_a_loop_over_the_documents(tmp_path, tokenizer, language):
         assert value(outcome, measure, variant, language) == pytest.approx(figure), (measure, variant)
 
 
+def test_words_stay_with_their_documents_whatever_the_order_of_files(tmp_path, tokenizer):
+    files = {
+        "a/en": ["one"],
+        "a/ru": ["a b c d e f g h i j", "k"],
+        "b/az": ["bir iki"],
+        "b/en": ["x x x x x"],
+    }
+    for name, lines in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    outcome = compression(tokenizer, open_corpus(str(tmp_path / "*" / "*.txt")))
+    variant = "what stands between white space"
+    counted = {language: value(outcome, "words", variant, language) for language in ("az", "en", "ru", None)}
+    assert counted == {"az": 2, "en": 6, "ru": 11, None: 19}
+    lines = [line for text in files.values() for line in text]
+    ratios = [len(tokenizer.encode(line)) / len(line.split()) for line in lines]
+    assert value(outcome, "fertility", RUNNING_MEAN) == pytest.approx(mean(ratios))
+
+
+@pytest.mark.parametrize("name", ["embedded", "sample"])
+def test_words_of_the_catalog_against_splitting_each_document(tokenizer, name):
+    texts = open_corpus(name)
+    outcome = compression(tokenizer, texts)
+    words: Counter[str] = Counter()
+    for batch in texts.batches():
+        words[batch.language or "und"] += sum(len(text.split()) for text in batch.texts)
+    table = outcome.tables["compression"].filter(
+        pl.col("words").is_not_null() & pl.col("language").is_not_null()
+    )
+    assert table.height >= 10
+    assert dict(table.select("language", "words").iter_rows()) == {
+        language: words[language] for language in table["language"]
+    }
+
+
 def test_words_do_not_apply_where_no_spaces_part_them(tmp_path, tokenizer):
     outcome = compression(tokenizer, corpus(tmp_path, en=ENGLISH, ja=JAPANESE))
     for variant in (BARE, AFTER_SPACE, RUNNING, RUNNING_MEAN):
@@ -158,6 +193,12 @@ def test_unknown_tokens_and_the_characters_under_them(tmp_path):
     assert value(outcome, "unknown_tokens", "running text") == unknown
     assert value(outcome, "unknown_characters", ALONE) == 4
     assert value(outcome, "coverage", ALONE) == pytest.approx(1 - 4 / 10)
+
+
+def test_text_without_an_entry_is_warned_of(tmp_path):
+    lossy = load(builders.bpe(["a", "b"]), "lossy")
+    table = compression(lossy, corpus(tmp_path, en=["ab \u03a9"])).table().filter(measure="coverage")
+    assert table.filter(pl.col("language").is_null())["severity"].to_list() == ["warn"]
 
 
 def test_characters_that_are_dropped_without_a_token(tmp_path):

@@ -97,11 +97,14 @@ def test_json_goes_to_standard_output_alone(made, tmp_path) -> None:
 
 
 def test_fail_on_and_baseline_make_a_gate(made, tmp_path) -> None:
-    assert audit(made, tmp_path, "--only", "pipeline", "--fail-on", "flag").returncode == 0
-    assert audit(made, tmp_path, "--only", "pipeline", "--fail-on", "warn").returncode == 1
-    former = tmp_path / "former"
-    shutil.move(tmp_path / "run", former)
-    again = audit(made, tmp_path, "--only", "pipeline", "--fail-on", "warn", "--baseline", former)
+    backend = Tokenizer.from_file(str(made / "model" / "tokenizer.json"))
+    backend.add_tokens(["ham"])  # matches inside words, which is warned of
+    backend.save(str(tmp_path / "ham.json"))
+    words = ("audit", tmp_path / "ham.json", "--only", "pipeline", "-o", "run")
+    assert suture(*words, "--fail-on", "flag", cwd=tmp_path).returncode == 0
+    assert suture(*words, "--fail-on", "warn", cwd=tmp_path).returncode == 1
+    shutil.move(tmp_path / "run", tmp_path / "former")
+    again = suture(*words, "--fail-on", "warn", "--baseline", "former", cwd=tmp_path)
     assert again.returncode == 0, again.stdout
 
 
@@ -213,6 +216,27 @@ def test_an_output_folder_of_something_else_is_left_alone(made, tmp_path) -> Non
     (tmp_path / "run" / "thesis.txt").write_text("mine")
     assert "must be new, empty or a former run" in refused(audit(made, tmp_path, "--only", "census"))
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
+
+
+def test_a_former_run_of_more_is_not_lost_unasked(made, tmp_path) -> None:
+    assert audit(made, tmp_path, "--only", "census,pipeline").returncode == 0
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    assert "has one of pipeline besides" in refused(audit(made, tmp_path, "--only", "census"))
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+    assert audit(made, tmp_path, "--only", "census,pipeline,reachability").returncode == 0
+    assert audit(made, tmp_path, "--only", "census", "--replace").returncode == 0
+    assert {row["name"] for row in Run.open(tmp_path / "run").manifest["audits"]} == {"census"}
+
+
+def test_a_column_and_a_mend_for_bad_text_can_be_named(made, tmp_path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"body": "the cat"}\n', encoding="utf-8")
+    words = ("audit", made / "model", "--only", "compression", "-o", "run")
+    assert "--text-column" in refused(suture(*words, "--corpus", "docs.jsonl", cwd=tmp_path))
+    assert suture(*words, "--corpus", "docs.jsonl", "--text-column", "body", cwd=tmp_path).returncode == 0
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
+    assert "--errors replace" in refused(suture(*words, "--corpus", "latin.txt", cwd=tmp_path))
+    assert suture(*words, "--corpus", "latin.txt", "--errors", "replace", cwd=tmp_path).returncode == 0
+    assert "errors must be" in refused(suture(*words, "--corpus", "latin.txt", "--errors", "x", cwd=tmp_path))
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/run", "file/run"])

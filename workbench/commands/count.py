@@ -20,6 +20,7 @@ def count(
     spec: Annotated[str, typer.Argument(help="A tokenizer, as for audit.", metavar="SPEC")],
     corpus: Annotated[str, typer.Option(help="Corpus: embedded, a file, folder or glob, or -.")] = "embedded",
     text_column: Annotated[str, typer.Option(help="Field or column that holds the text.")] = "text",
+    errors: Annotated[str, typer.Option(help="strict, or replace for text that is not UTF-8.")] = "strict",
     limit: Annotated[int | None, typer.Option(help="Documents taken from each file.")] = None,
     engine: Annotated[str, typer.Option(help="local, or ray (extra: scale).")] = "local",
     workers: Annotated[
@@ -39,7 +40,12 @@ def count(
     if engine not in ("local", "ray"):
         raise SutureError(f"an engine must be 'local' or 'ray'; got {engine!r}; name one of them")
     tokenizer = load(spec)
-    texts = open_corpus(corpus, text_column=text_column, limit=limit)
+    texts = open_corpus(
+        corpus,
+        text_column=text_column,
+        limit=limit,
+        errors=errors,  # type: ignore[arg-type]  # checked where the corpus opens
+    )
     for problem in texts.check():
         tell(str(problem))
     with _Bar(texts.size) as bar:

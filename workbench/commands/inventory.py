@@ -260,7 +260,11 @@ def _put_entries(tokenizer: Tokenizer, ids: list[int], cut: Segmentation | None)
     if not ids:
         out.print(Text.assemble(name, f" has no entry {shown}: it is composed of {len(cut)} tokens"))
     elif len(cut) != 1:
-        out.print(Text.assemble(name, f" has that entry, yet cuts the text {shown} into {len(cut)} tokens"))
+        inner = all(tokenizer.inventory.entry(token_id).position == "inner" for token_id in ids)
+        where = ", for the inside of a word" if inner else ""
+        out.print(
+            Text.assemble(name, f" has that entry{where}, yet cuts the text {shown} into {len(cut)} tokens")
+        )
     if any(tokenizer.inventory.entry(token_id).kind == "special" for token_id in ids):
         out.print("as text it is data; suture segment --control reads it as a control token")
     if not ids or len(cut) != 1:
