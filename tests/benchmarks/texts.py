@@ -60,7 +60,7 @@ def texts(count: int, seed: int = 2026) -> list[str]:
             cut, start = chance.randrange(len(left) + 1), chance.randrange(len(right) + 1)
             made[left[:cut] + chance.choice(GLUE) + right[start:]] = None
         else:
-            made[_words(chance, SCRIPTS[turn // 2 % len(SCRIPTS)])] = None
+            made[_words(chance, SCRIPTS[(turn // 4 * 2 + turn % 2) % len(SCRIPTS)])] = None
     return list(made)
 
 
