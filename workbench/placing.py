@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 class Unknown(NamedTuple):
     """Where a piece that stands for text without an entry is said to stand.
 
-    ``fixed`` says that the normaliser left this text as it was. Otherwise a character became several,
-    of which the span holds all, and those that other pieces spell are not the unknown piece's.
+    ``shared`` is set where the last character of its source became several. The span then holds all of
+    them, which begin at this offset, though other pieces may spell some: those are not the unknown piece's.
     """
 
     low: int
     high: int
-    fixed: bool = True
+    shared: int | None = None
 
 
 class Placed(NamedTuple):
@@ -84,8 +84,8 @@ def _unspelled(
     place = unknown[index]
     low, high = max(place.low, here), max(place.high, here)
     following = next((later for later in range(index + 1, len(pieces)) if later not in unknown), None)
-    if not place.fixed and following is not None:
-        found = target.find(pieces[following], low, high)
+    if place.shared is not None and following is not None:
+        found = target.find(pieces[following], max(place.shared, low), high)
         high = found if found >= 0 else high
     return low, high
 

@@ -107,8 +107,11 @@ class Engine(Protocol):
     def model_ids(self, pretoken: str) -> list[int]:
         """Ids of one pre-token, past normaliser and pre-tokenizer."""
 
-    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int]]:
+    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int, bool]]:
         """Byte spans in the text of its unknown tokens, in order.
+
+        The third value says whether the next token begins inside the span, at a character of which the
+        normaliser made several.
 
         With ``control``, of those that ``encode_control`` gives.
         """
@@ -236,10 +239,9 @@ class Tokenizer:
         )
         starts, ends = _to_source(normalised, placed.spans)
         passed = np.stack(_to_source(normalised, placed.passed), axis=1)
+        spans = zip(pieces, starts.tolist(), ends.tolist(), strict=True)
         synthetic = tuple(
-            index
-            for index, piece in enumerate(pieces)
-            if piece[:1] == b" " and not _first_is_space(data, int(starts[index]), int(ends[index]))
+            index for index, (piece, low, high) in enumerate(spans) if _adds_space(piece, data[low:high])
         )
         return Segmentation(
             data,
@@ -254,11 +256,11 @@ class Tokenizer:
         )
 
     def _unknown_places(self, text: str, normalised: Normalised, *, control: bool) -> list[Unknown]:
-        data, target = normalised.source, normalised.target
-        found = []
-        for low, high in self.engine.unknown_spans(text, control=control):
+        data, found = normalised.source, []
+        for low, high, shared in self.engine.unknown_spans(text, control=control):
             start, end = normalised.to_target(low, end=False), normalised.to_target(high, end=True)
-            found.append(Unknown(start, end, data[low:high] == target[start:end]))
+            last = low + len(data[low:high].decode()[:-1].encode())
+            found.append(Unknown(start, end, normalised.to_target(last, end=False) if shared else None))
         return found
 
     def _as_normalised(self, ids: NDArray[np.int32], pieces: list[bytes]) -> dict[int, bytes]:
@@ -293,5 +295,8 @@ def _to_source(
     return normalised.to_source(array[:, 0], array[:, 1])
 
 
-def _first_is_space(data: bytes, start: int, end: int) -> bool:
-    return data[start : max(end, start)].decode(errors="replace")[:1].isspace()
+def _adds_space(piece: bytes, text: bytes) -> bool:
+    """Whether a piece begins with a space that the text under it lacks: no space is there, or one fewer."""
+    if piece[:1] != b" ":
+        return False
+    return piece == b" " + text or not text.decode(errors="replace")[:1].isspace()

@@ -152,3 +152,23 @@ def test_an_exact_segmentation_of_nothing_is_refused():
     with pytest.raises(SutureError, match="must cover its text"):
         Segmentation(b"abc", empty, empty)
     assert len(Segmentation(b"", empty, empty)) == 0
+
+
+ACCENTED = ("x", "a", "[UNK]", "x préparé a", "x", "préparé", "a")
+HANGUL = ("\u1100", "##\u1161", "[UNK]", "옮겨 가", "옮겨", "가", "가")
+
+
+@pytest.mark.parametrize("case", [ACCENTED, HANGUL])
+def test_an_unknown_word_is_whole_though_the_next_token_also_stands_inside_it(case):
+    first, second, _, text, *slices = case
+    tokenizer = load(builders.wordpiece([first, second]))
+    segmentation = tokenizer.segment(text)
+    assert [piece.decode() for piece in segmentation.pieces] == slices
+
+
+def test_a_first_piece_that_joins_the_added_space_to_those_of_the_text_is_synthetic(need):
+    tokenizer = load(need("mistral-v3"))
+    for text, synthetic in (("    def", (0,)), ("def", (0,)), (" def", (0,)), ("\ndef", (0,))):
+        segmentation = tokenizer.segment(text)
+        pieces = tokenizer.decode(segmentation.ids.tolist())
+        assert (segmentation.synthetic, pieces) == (synthetic, b" " + text.encode())

@@ -75,9 +75,15 @@ def test_unknown_text_stands_where_it_is_said_to():
 def test_an_unknown_part_of_an_expanded_character_leaves_the_others_their_places():
     target = "a1⁄4b1⁄44".encode()
     known = [b"1", b"?", b"4", b"b", b"1", b"?", b"4", b"4"]
-    fixed = place(target, [b"a", *known], {2: Unknown(1, 6, fixed=False), 6: Unknown(7, 12, fixed=False)})
+    fixed = place(target, [b"a", *known], {2: Unknown(1, 6, 1), 6: Unknown(7, 12, 7)})
     assert [target[low:high].decode() for low, high in fixed.spans] == list("a1⁄4b1⁄44")
     assert fixed.lost == []
+
+
+def test_an_unknown_word_is_not_cut_where_the_next_piece_also_stands_inside_it():
+    target = b"x prepare a"
+    pieces = [b"x", b"<unk>", b"a"]
+    assert place(target, pieces, {1: Unknown(2, 9)}).spans == [(0, 1), (2, 9), (10, 11)]
 
 
 def test_another_spelling_counts_where_the_first_does_not_stand():

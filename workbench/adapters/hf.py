@@ -97,7 +97,7 @@ class HfEngine:
         """Ids of one pre-token."""
         return [token.id for token in self.backend.model.tokenize(pretoken)]
 
-    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int]]:
+    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int, bool]]:
         """Byte spans of unknown tokens, from the library's character offsets."""
         encoding = self._encoded(text, control=control)
         data = text.encode()
@@ -105,8 +105,13 @@ class HfEngine:
         offset = [0, *([0] * len(text))]
         for byte in range(len(data), -1, -1):
             offset[index[byte]] = byte
-        pairs = zip(encoding.ids, encoding.offsets, strict=True)
-        return [(offset[low], offset[high]) for token, (low, high) in pairs if token == self.unk]
+        following = [*(low for low, _ in encoding.offsets[1:]), len(text)]
+        rows = zip(encoding.ids, encoding.offsets, following, strict=True)
+        return [
+            (offset[low], offset[high], after < high)
+            for token, (low, high), after in rows
+            if token == self.unk
+        ]
 
     def decode_each(self, ids: Sequence[int]) -> list[str | None]:
         """The file's own decoder on each id alone, special ids included."""

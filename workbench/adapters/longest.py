@@ -80,7 +80,7 @@ class LongestMatchEngine:
         text: str,  # noqa: ARG002 part of the interface
         *,
         control: bool = False,  # noqa: ARG002 likewise
-    ) -> list[tuple[int, int]]:
+    ) -> list[tuple[int, int, bool]]:
         """None: what has no entry is left out."""
         return []
 

@@ -103,27 +103,29 @@ class SpmEngine:
         data = spm_proto.without_normaliser(self.processor.serialized_model_proto())
         return sentencepiece.SentencePieceProcessor(model_proto=data)
 
-    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int]]:
+    def unknown_spans(self, text: str, *, control: bool = False) -> list[tuple[int, int, bool]]:
         """Byte spans of unknown pieces.
 
         The library's own offsets give all pieces of one stretch the stretch's ends, so the pieces, which
         join to the normalised text, are laid out here. A model with unknown pieces has no byte pieces.
         """
-        spans: list[tuple[int, int]] = []
+        spans: list[tuple[int, int, bool]] = []
         start = 0
         for part in self._control.split(text) if control else [text]:
             if not (control and part in self.control):
-                spans += [(start + low, start + high) for low, high in self._unknown_in(part)]
+                spans += [(start + low, start + high, shared) for low, high, shared in self._unknown_in(part)]
             start += len(part.encode())
         return spans
 
-    def _unknown_in(self, text: str) -> list[tuple[int, int]]:
+    def _unknown_in(self, text: str) -> list[tuple[int, int, bool]]:
         found = self.processor.encode(text.encode(), out_type="offset_mapping")
         sizes = [len(piece.replace(MARK.encode(), b" ")) for piece in found["pieces"]]
         ends = np.cumsum(np.array(sizes, np.int64))
         unknown = np.flatnonzero(np.array(found["ids"]) == self.processor.unk_id())
-        lows, highs = self.normalise(text).to_source((ends - sizes)[unknown], ends[unknown])
-        return list(zip(lows.tolist(), highs.tolist(), strict=True))
+        normalised = self.normalise(text)
+        lows, highs = normalised.to_source((ends - sizes)[unknown], ends[unknown])
+        rows = zip(lows.tolist(), highs.tolist(), ends[unknown].tolist(), strict=True)
+        return [(low, high, normalised.to_target(high, end=True) > end) for low, high, end in rows]
 
     def decode_each(self, ids: Sequence[int]) -> list[str | None]:
         """The library's decoding of each id alone, which takes the added space off the first piece."""

@@ -73,7 +73,7 @@ class TiktokenEngine:
         text: str,  # noqa: ARG002 part of the interface
         *,
         control: bool = False,  # noqa: ARG002 likewise
-    ) -> list[tuple[int, int]]:
+    ) -> list[tuple[int, int, bool]]:
         """None: every byte has an entry."""
         return []
 

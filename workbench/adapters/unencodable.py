@@ -51,7 +51,7 @@ class UnencodableEngine:
         text: str,  # noqa: ARG002 likewise
         *,
         control: bool = False,  # noqa: ARG002 likewise
-    ) -> list[tuple[int, int]]:
+    ) -> list[tuple[int, int, bool]]:
         """Refuses."""
         self._refuse()
 
