@@ -17,6 +17,7 @@ import regex
 from tests import vocabs
 from tests.benchmarks import encode, fidelity, peer, speed
 from tests.benchmarks.texts import scripts_of, texts
+from workbench.inventory import KINDS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "measurements.md"
 TITLES = {
@@ -40,7 +41,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def of_fidelity(options: argparse.Namespace) -> str:
     """Every id, every entry's bytes, and ids of many texts, against the upstream library."""
     made = texts(options.texts)
-    rows = []
+    rows, kinds = [], []
     for name in fidelity.VOCABULARIES:
         print(f"fidelity of {name}", file=sys.stderr)
         try:
@@ -48,7 +49,8 @@ def of_fidelity(options: argparse.Namespace) -> str:
         except LookupError as error:
             rows.append([name, str(error), *[""] * 9])
             continue
-        rows.append([row.name, *(f"{value:,}" for value in row[1:])])
+        rows.append([row.name, *(f"{value:,}" for value in row[1:-1])])
+        kinds.append([row.name, *(f"{value:,}" for value in row.kinds)])
     head = [
         "vocabulary", "entries", "holes", "ids that one side lacks", "entries compared", "library cannot say",
         "bytes differ", "texts", "ids differ", "pieces join to the text", "text not accounted for",
@@ -59,8 +61,11 @@ def of_fidelity(options: argparse.Namespace) -> str:
 sentences of the embedded corpus, slices and joins of them, and words of random assigned characters with odd glue
 between. "Library cannot say": its decoder gives U+FFFD for part of a character. A tokenizer that puts a space before
 the text (Mistral's SentencePiece) or normalises it (BERT, Qwen 3) has pieces that do not join to the text as given;
-there, tokens, absorbed and uncovered spans must account for every byte. In the columns "differ", "lacks" and "not
-accounted for", anything but 0 is a defect."""
+there each piece must be what the library's normaliser makes of the text under it, and nothing but white space and
+what the normaliser removes may stand under none. In the columns "differ", "lacks" and "not accounted for", anything
+but 0 is a defect.
+
+{table(["entries by kind", *KINDS], kinds)}"""
 
 
 def of_speed(options: argparse.Namespace) -> str:
@@ -83,7 +88,8 @@ def of_speed(options: argparse.Namespace) -> str:
     return f"""{table(head, rows)}
 
 The peer is {peer.PEER} {peer.VERSION}, in an environment of its own. CPU seconds are user and system from the start
-of the process to its end, imports and loading included; of {options.runs} turns the least of each side. The peer's
+of the process to its end, imports and loading included; of {options.runs} turns the least of each side, beside
+the highest peak of memory. The peer's
 lint tests reachability by encoding what it decoded; ours searches contexts and completes partial characters besides."""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.vocabs import need, vocab
 from workbench.adapters import load
+from workbench.inventory import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,15 +36,17 @@ class Upstream:
         ids: every id that it knows.
         encode: ids of texts, special-token text being data.
         decode: bytes of an id as candidates, any of which would be right; None where it cannot say.
+        normalise: what its normaliser makes of a text.
     """
 
     ids: set[int]
     encode: Callable[[Sequence[str]], Iterable[Sequence[int]]]
     decode: Callable[[int], set[bytes] | None]
+    normalise: Callable[[str], str] = str
 
 
 class Row(NamedTuple):
-    """One line of the table; every difference must be 0."""
+    """One line of the table; every difference must be 0. ``kinds`` counts the entries of each kind."""
 
     name: str
     ids: int
@@ -55,7 +58,8 @@ class Row(NamedTuple):
     texts: int
     texts_apart: int
     exact: int
-    untiled: int
+    unaccounted: int
+    kinds: tuple[int, ...]
 
 
 def of_tiktoken(name: str) -> tuple[str, Upstream]:
@@ -160,7 +164,11 @@ def of_hf(name: str) -> tuple[str, Upstream]:
     def encode(texts: Sequence[str]) -> list[list[int]]:
         return [found.ids for found in made.encode_batch(list(texts), add_special_tokens=False)]
 
-    return str(vocab(name)), Upstream(set(made.get_vocab(with_added_tokens=True).values()), encode, decode)
+    ids = set(made.get_vocab(with_added_tokens=True).values())
+    normalise = made.normalizer.normalize_str if made.normalizer else str
+    return str(vocab(name)), Upstream(
+        ids, encode, decode, lambda text: normalise(text).replace(SPACE_MARK, " ")
+    )
 
 
 VOCABULARIES = {
@@ -209,24 +217,39 @@ def compare(name: str, texts: Sequence[str]) -> Row:
         len(texts),
         sum(encoded.row(k).tolist() != row for k, row in enumerate(theirs)),
         sum(segmentation.exact for segmentation in cut),
-        sum(not tiled(segmentation) for segmentation in cut),
+        sum(not accounted(segmentation, pieces, upstream.normalise) for segmentation in cut),
+        tuple(np.bincount(inventory.kinds, minlength=len(KINDS)).tolist()),
     )
 
 
-def tiled(segmentation: Segmentation) -> bool:
-    """Whether tokens, absorbed and uncovered spans together cover the text, and exact pieces join to it."""
+def accounted(segmentation: Segmentation, pieces: Sequence[bytes], normalise: Callable[[str], str]) -> bool:
+    """Whether each piece is what stands under it, and nothing but white space stands under none.
+
+    Pieces of an exact segmentation join to the text. Otherwise a piece, its added space apart, is the text
+    under it as the library normalises that; where pieces share a character, it is a part of that. Text that
+    the normaliser removed is told as dropped.
+    """
+    text = segmentation.text
     if segmentation.exact:
-        return b"".join(segmentation.pieces) == segmentation.text
-    covered = np.zeros(len(segmentation.text) + 1, np.int64)
-    spans = [
-        *zip(segmentation.starts, segmentation.ends, strict=True),
-        *segmentation.uncovered,
-        *segmentation.absorbed,
-    ]
-    for low, high in spans:
-        covered[low] += 1
-        covered[high] -= 1
-    return bool((np.cumsum(covered)[:-1] > 0).all())
+        return b"".join(pieces[token] for token in segmentation.ids) == text
+    kept = np.ones(len(text), bool)
+    for low, high in segmentation.dropped:
+        kept[low:high] = False
+    for low, high in [*segmentation.uncovered, *segmentation.absorbed]:
+        rest = np.frombuffer(text[low:high], np.uint8)[kept[low:high]].tobytes()
+        if rest.decode(errors="replace").strip():
+            return False
+    apart = np.concatenate([[True], segmentation.starts[1:] >= segmentation.ends[:-1], [True]])
+    for index, (token, under) in enumerate(zip(segmentation.ids, segmentation.pieces, strict=True)):
+        if index in segmentation.unknown:
+            continue
+        piece = pieces[token][1:] if index in segmentation.synthetic else pieces[token]
+        if piece == under:
+            continue
+        normal = normalise(under.decode()).strip().encode()
+        if piece.strip() != normal if apart[index] and apart[index + 1] else piece.strip() not in normal:
+            return False
+    return True
 
 
 def unequal(name: str, texts: Sequence[str], limit: int = 5) -> list[tuple[str, list[int], list[int]]]:
@@ -238,4 +261,4 @@ def unequal(name: str, texts: Sequence[str], limit: int = 5) -> list[tuple[str, 
     return [each for each in found if each[1] != each[2]][:limit]
 
 
-__all__ = ["VOCABULARIES", "Row", "compare", "need", "tiled", "unequal"]
+__all__ = ["VOCABULARIES", "Row", "accounted", "compare", "need", "unequal"]
