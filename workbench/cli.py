@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated
@@ -73,6 +74,18 @@ def main() -> None:
     except MemoryError:
         typer.echo(
             "suture: the work must fit into memory; it does not; use --limit or a smaller input", err=True
+        )
+        sys.exit(2)
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a defect of ours, or a panic in a library, lies outside Exception
+        if os.environ.get("SUTURE_TRACEBACK"):
+            raise
+        reason = (str(error).splitlines() or [""])[0][:200]
+        typer.echo(
+            f"suture: this input should have got a better answer ({type(error).__name__}: {reason}); "
+            "please report it with what SUTURE_TRACEBACK=1 shows",
+            err=True,
         )
         sys.exit(2)
 

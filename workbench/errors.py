@@ -4,9 +4,33 @@ Each message is one sentence that says what must hold, what came, and what to do
 prints the sentence alone and exits with status 2; anything that is not a ``SutureError`` is a defect.
 """
 
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class SutureError(Exception):
     """An expected failure: bad input, a missing file, a missing package."""
+
+
+@contextmanager
+def upstream(what: str) -> Iterator[None]:
+    """Turns whatever a foreign library raises, panics of its core included, into one sentence.
+
+    Args:
+        what: who must do what, such as ``x must encode text``.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, SutureError):
+        raise
+    except BaseException as error:
+        reason = (str(error).splitlines() or [""])[0][:160] or type(error).__name__
+        raise SutureError(f"{what}; its library fails ({reason}); check the tokenizer's file") from error
 
 
 class UnsafeFile(SutureError):

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from workbench.characters import decoded
-from workbench.errors import SutureError, UnknownName
+from workbench.errors import SutureError, UnknownName, upstream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -134,7 +134,10 @@ class Inventory:
         Raises:
             SutureError: an id repeats, is negative or beyond ``MAX_ROWS``.
         """
-        given = pl.DataFrame([pl.Series(key, values, dtype=SCHEMA[key]) for key, values in columns.items()])
+        with upstream(f"{name} must give ids, bytes and scores of their types"):
+            given = pl.DataFrame(
+                [pl.Series(key, values, dtype=SCHEMA[key]) for key, values in columns.items()]
+            )
         ids = given["id"].to_numpy()
         missing = _missing(name, ids)
         for key, value in DEFAULTS.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from workbench.errors import upstream
 from workbench.inventory import KINDS
 from workbench.placing import Unknown, place
 from workbench.segmentation import Segmentation, utf8
@@ -173,14 +174,15 @@ class Tokenizer:
             texts: valid Unicode strings.
 
         Raises:
-            SutureError: a text holds a lone surrogate.
+            SutureError: a text holds a lone surrogate, or the library cannot encode with this file.
         """
-        try:
-            return self.engine.encode_batch(texts)
-        except (TypeError, UnicodeEncodeError):
-            for text in texts:
-                utf8(text)
-            raise
+        with upstream(f"{self.name} must encode text"):
+            try:
+                return self.engine.encode_batch(texts)
+            except (TypeError, UnicodeEncodeError):
+                for text in texts:
+                    utf8(text)
+                raise
 
     def encode(self, text: str) -> list[int]:
         """Token ids of one text; special-token text counts as plain text."""
@@ -190,7 +192,8 @@ class Tokenizer:
     def encode_control(self, text: str) -> list[int]:
         """Token ids of one text as a trusted prompt: special-token text becomes control ids."""
         utf8(text)
-        return self.engine.encode_control(text)
+        with upstream(f"{self.name} must encode text"):
+            return self.engine.encode_control(text)
 
     def decode(self, ids: Iterable[int]) -> bytes:
         """The bytes that token ids spell, entry after entry."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import tokenizers
 
 from workbench.adapters import hf_vocab
-from workbench.errors import Unreachable, UnreadableFile
+from workbench.errors import Unreachable, UnreadableFile, upstream
 from workbench.inventory import Inventory
 from workbench.normalising import Normalised, align, trimmed
 from workbench.segmentation import unit_index
@@ -311,7 +311,7 @@ def from_path(path: Path, name: str, rows: int | None = None, folder: Path | Non
     try:
         text = path.read_text(encoding="utf-8")
         doc = json.loads(text)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UnreadableFile(
             f"a tokenizer.json must be complete JSON in UTF-8; {path} is not ({_reason(error)}); "
             "fetch it again"
@@ -329,7 +329,8 @@ def from_path(path: Path, name: str, rows: int | None = None, folder: Path | Non
             f"a tokenizer.json must be one that tokenizers {tokenizers.__version__} can build; {path} is not "
             f"({_reason(error)}); check its version"
         ) from None
-    return from_tokenizer(backend, name, str(path), doc, rows, folder=folder)
+    with upstream(f"{path} must hold a model whose parts fit each other"):
+        return from_tokenizer(backend, name, str(path), doc, rows, folder=folder)
 
 
 def _reason(error: BaseException) -> str:
