@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import tiktoken
@@ -105,3 +106,15 @@ def test_a_published_rank_file_brings_its_own_pattern(need, cut_off):
     assert tokenizer.encode(" 2023")[-1:] == tokenizer.inventory.find(b"3")
     assert tokenizer.inventory.entry(100_257).bytes == b"<|endoftext|>"
     assert cut_off == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_before_it_is_opened(tmp_path):
+    os.mkfifo(tmp_path / "tokenizer.json")
+    os.mkfifo(tmp_path / "merges.txt")
+    (tmp_path / "vocab.json").write_text("{}")
+    with pytest.raises(UnreadableFile, match="must be a regular file"):
+        load(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(UnreadableFile, match=r"needs its merges\.txt"):
+        load(str(tmp_path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import SutureError, UnknownName
+from workbench.errors import SutureError, UnknownName, upstream
 from workbench.registry import Registry
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def load_segmenter(spec: Any, name: str | None = None) -> Segmenter:
     scheme, colon, address = spec.partition(":")
     if colon and not Path(spec).exists():
         if scheme in SOURCES.names():
-            found: Segmenter = SOURCES.get(scheme)(address, name)
+            with upstream(f"{spec} must be a tokenizer that can be read"):
+                found: Segmenter = SOURCES.get(scheme)(address, name)
             return found
         if scheme.isalnum() and "/" not in scheme and "." not in scheme:
             raise UnknownName(
@@ -62,9 +63,10 @@ def _from_path(spec: str, name: str | None) -> Tokenizer:
 
     text, _, pattern = spec.partition("#pattern=")
     path = Path(text).expanduser()
-    if path.is_dir():
-        return files.from_directory(path, name)
-    return files.from_file(path, name, pattern or None)
+    with upstream(f"{text} must be a tokenizer that can be read"):
+        if path.is_dir():
+            return files.from_directory(path, name)
+        return files.from_file(path, name, pattern or None)
 
 
 def _from_object(thing: Any, name: str | None) -> Segmenter:

@@ -134,7 +134,7 @@ def _from_vocab_and_merges(folder: Path, name: str) -> Tokenizer:
     from workbench.adapters import hf, hf_vocab
 
     vocab, merges = folder / "vocab.json", folder / "merges.txt"
-    if not merges.exists():
+    if not merges.is_file():
         raise UnreadableFile(f"a vocab.json needs its merges.txt beside it; {folder} has none; copy it there")
     entries = json.loads(vocab.read_bytes())
     alphabet = hf_vocab.byte_alphabet()

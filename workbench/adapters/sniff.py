@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from typing import TYPE_CHECKING
 
 import regex
@@ -37,7 +38,13 @@ def sniff(path: Path) -> str:
         UnreadableFile: missing, too large, empty, or none of these.
     """
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableFile(
+                f"a tokenizer must be a regular file or a directory; {path} is a pipe, a socket or a device; "
+                "save what it gives to a file first"
+            )
+        size = status.st_size
         with path.open("rb") as file:
             head = file.read(4096)
     except OSError as error:
