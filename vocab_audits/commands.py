@@ -30,7 +30,7 @@ def audit(
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the run.")] = Path("runs/audit"),
     config: Annotated[
-        Path | None, typer.Option(help="An audit.toml: tokenizers, only, corpus, [options.AUDIT].")
+        Path | None, typer.Option(help="An audit.toml: tokenizers, only, corpus, lexicon, [options.AUDIT].")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="An audit to run; may be repeated.")] = None,
     corpus: Annotated[
@@ -39,6 +39,9 @@ def audit(
     text_column: Annotated[str | None, typer.Option(help="Field or column that holds the text.")] = None,
     errors: Annotated[str | None, typer.Option(help="strict, or replace for text that is not UTF-8.")] = None,
     limit: Annotated[int | None, typer.Option(help="Documents taken from each file of the corpus.")] = None,
+    lexicon: Annotated[
+        list[str] | None, typer.Option(help="Morph lexicon: embedded, a file or folder; may be repeated.")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of other things at -o.")] = False,
     fail_on: Annotated[str, typer.Option(help="Exit with 1 at findings of: flag, warn, never.")] = "never",
     baseline: Annotated[Path | None, typer.Option(help="A former run whose findings do not count.")] = None,
@@ -65,6 +68,7 @@ def audit(
         settings.get("options", {}),
         text_column or settings.get("text_column", "text"),
         errors or settings.get("errors", "strict"),  # type: ignore[arg-type]  # checked where it opens
+        tuple(lexicon or settings.get("lexicon", Plan.lexicon)),
     )
     former = _keys(_open(baseline).findings()) if baseline else None
     with _Progress(quiet) as shown:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from vocab_audits.compression import compression
+from vocab_audits.gathering import gather
 from vocab_audits.overlap import overlap
-from vocab_audits.run import gather
 from workbench.commands.printing import console, safe, table
 from workbench.display import faithful, readable
 

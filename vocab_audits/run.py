@@ -7,23 +7,28 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.adapters import load
+from vocab_audits.gathering import able, about_any, card, fitting, gather, identity
 from workbench.audit import Audit, Outcome
-from workbench.errors import SutureError, Unreachable
+from workbench.errors import MissingExtra, SutureError
 from workbench.registry import Registry
 from workbench.runs import Run, RunWriter, environment, piece_key
+from workbench.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from workbench.corpora import Corpus
     from workbench.corpusrows import Errors
-    from workbench.tokenizer import Tokenizer
+    from workbench.lexicon import MorphLexicon
+    from workbench.segmentation import Segmenter
 
 AUDITS = Registry("suture.audits", "audit")
 
-ORDER = ("census", "reachability", "pipeline", "genealogy", "overlap", "compression")
+ORDER = (
+    "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "compression", "parity",
+    "optimum", "morphology", "units", "exemplars", "growth", "objectives",
+)  # fmt: skip
 """Order of our own audits in a report; plugins' follow by name."""
 
 
@@ -39,6 +44,7 @@ class Plan:
         options: options by audit name.
         text_column: field or column of the corpus that holds the text.
         errors: ``strict``, or ``replace`` to read invalid UTF-8 as U+FFFD.
+        lexicon: specs of morph lexicons, taken together.
     """
 
     specs: tuple[str, ...]
@@ -48,31 +54,33 @@ class Plan:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     text_column: str = "text"
     errors: Errors = "strict"
+    lexicon: tuple[str, ...] = ("embedded",)
 
 
 class Piece(NamedTuple):
-    """One audit of one tokenizer, or of all of them together."""
+    """One audit of one segmenter, or of all of them together."""
 
     audit: Audit
-    tokenizer: Tokenizer | None
+    segmenter: Segmenter | None
     options: dict[str, Any]
     key: str
 
     @property
     def label(self) -> str:
         """What a progress bar says."""
-        return self.audit.name + (f" {self.tokenizer.name}" if self.tokenizer else "")
+        return self.audit.name + (f" {self.segmenter.name}" if self.segmenter else "")
 
 
-class Loaded(NamedTuple):
-    """The tokenizers that could be had, and what could not, with the reason."""
+class Means(NamedTuple):
+    """What the audits of a run are given."""
 
-    tokenizers: list[Tokenizer]
-    skipped: list[dict[str, str]]
+    segmenters: Sequence[Segmenter]
+    corpus: Corpus | None = None
+    lexicon: MorphLexicon | None = None
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Reads an ``audit.toml``: ``tokenizers``, ``only``, ``corpus``, ``limit`` and ``[options.AUDIT]``.
+    """Reads an ``audit.toml``: tokenizers, only, corpus, limit, lexicon and ``[options.AUDIT]``.
 
     Raises:
         SutureError: not TOML, or with a key that means nothing.
@@ -88,58 +96,28 @@ def read_config(path: Path) -> dict[str, Any]:
         "text_column": str,
         "errors": str,
         "limit": int,
+        "lexicon": list,
         "options": dict,
     }
     for key, value in config.items():
         if key not in known or not isinstance(value, known[key]):
             raise SutureError(
-                "a config holds tokenizers, only (lists), corpus (text), limit (number) and "
+                "a config holds tokenizers, only, lexicon (lists), corpus (text), limit (number) and "
                 f"[options.AUDIT]; {path} has {key} = {value!r}; correct it"
             )
     return config
 
 
-def gather(specs: Iterable[str], progress: Callable[[str], None] = lambda _: None) -> Loaded:
-    """Loads tokenizers under names of their own; what lies behind a network is skipped and named.
-
-    Raises:
-        SutureError: none could be had, or one is damaged.
-    """
-    loaded: dict[str, Tokenizer] = {}
-    skipped = []
-    for text in specs:
-        name, equals, spec = text.partition("=")
-        named = equals and "/" not in name and ":" not in name and "#" not in name
-        progress(text)
-        try:
-            tokenizer = load(spec, name) if named else load(text)
-        except Unreachable as error:
-            skipped.append({"what": text, "why": str(error)})
-            continue
-        label, number = tokenizer.name, 2
-        while label in loaded:
-            label, number = f"{tokenizer.name} ({number})", number + 1
-        loaded[label] = _renamed(tokenizer, label)
-    if not loaded:
-        why = skipped[0]["why"] if skipped else "none was named; give a file, a folder or a name"
-        raise SutureError(f"at least one tokenizer must be at hand; {why}")
-    return Loaded(list(loaded.values()), skipped)
-
-
-def _renamed(tokenizer: Tokenizer, name: str) -> Tokenizer:
-    from dataclasses import replace
-
-    if tokenizer.name == name:
-        return tokenizer
-    return replace(tokenizer, inventory=tokenizer.inventory.renamed(name))
-
-
 def chosen(only: Sequence[str]) -> list[Audit]:
-    """The audits asked for, or all that are installed; one that fails to import is named and left out."""
+    """The audits asked for, or all that are installed but for those that run on request only.
+
+    One that fails to import is named and left out.
+    """
     names = list(dict.fromkeys(only)) or [name for name in ORDER if name in AUDITS.names()]
     loaded = {name: AUDITS.get(name) for name in names}
     if not only:
         loaded.update({name: found for name, found in AUDITS.load_all().items() if name not in loaded})
+        loaded = {name: found for name, found in loaded.items() if not getattr(found, "on_request", False)}
     audits = list(loaded.values())
     for found in audits:
         if not isinstance(found, Audit):
@@ -150,9 +128,7 @@ def chosen(only: Sequence[str]) -> list[Audit]:
     return audits  # type: ignore[return-value]  # checked above
 
 
-def pieces(
-    audits: Sequence[Audit], tokenizers: Sequence[Tokenizer], corpus: Corpus | None, plan: Plan
-) -> list[Piece]:
+def pieces(audits: Sequence[Audit], means: Means, plan: Plan) -> list[Piece]:
     """All work of a run, each with a key of everything that determines its result.
 
     Raises:
@@ -167,29 +143,32 @@ def pieces(
     found = []
     for audit in audits:
         options = audit.configured(plan.options.get(audit.name, {}))
-        text = (corpus.digest, plan.limit) if corpus and "corpus" in audit.needs else None
-        for tokenizer in [None] if audit.once else tokenizers:
-            about = [_identity(each) for each in (tokenizers if tokenizer is None else [tokenizer])]
+        inputs: dict[str, Any] = {}
+        if means.corpus and "corpus" in audit.needs:
+            inputs["corpus"] = (means.corpus.digest, plan.limit)
+        if means.lexicon and "lexicon" in audit.needs:
+            inputs["lexicon"] = (means.lexicon.source, means.lexicon.digest)
+        fit = fitting(audit, means.segmenters)
+        for segmenter in [None] if audit.once else fit:
+            about = [identity(each) for each in (fit if segmenter is None else [segmenter])]
             key = piece_key(
-                audit=audit.name, version=audit.version, options=options, about=about, corpus=text
+                audit=audit.name, version=audit.version, options=options, about=about, inputs=inputs
             )
-            found.append(Piece(audit, tokenizer, options, key))
+            found.append(Piece(audit, segmenter, options, key))
     return found
 
 
-def _identity(tokenizer: Tokenizer) -> list[Any]:
-    made = tokenizer.pipeline
-    folder = None if tokenizer.folder is None else str(tokenizer.folder)
-    return [tokenizer.name, tokenizer.inventory.digest, tokenizer.inventory.rows, repr(made), folder]
-
-
-def perform(piece: Piece, tokenizers: Sequence[Tokenizer], corpus: Corpus | None) -> Outcome:
+def perform(piece: Piece, means: Means) -> Outcome:
     """Does one piece of work."""
+    one, fit = piece.segmenter, fitting(piece.audit, means.segmenters)
     have = {
-        "tokenizers": tokenizers,
-        "tokenizer": piece.tokenizer,
-        "inventory": piece.tokenizer.inventory if piece.tokenizer else None,
-        "corpus": corpus,
+        "tokenizers": fit,
+        "segmenters": fit,
+        "tokenizer": one,
+        "segmenter": one,
+        "inventory": one.inventory if isinstance(one, Tokenizer) else None,
+        "corpus": means.corpus,
+        "lexicon": means.lexicon,
     }
     return piece.audit(*[have[need] for need in piece.audit.needs], **piece.options)
 
@@ -224,25 +203,31 @@ def run(
     try:
         started = time.monotonic()
         audits = chosen(plan.only)
-        loaded = gather(plan.specs, lambda text: progress(f"reading {text}", 0, 1))
-        corpus = _corpus(plan, audits)
+        loaded = gather(
+            plan.specs, lambda text: progress(f"reading {text}", 0, 1), needed=any(map(about_any, audits))
+        )
+        audits, unfit = able(audits, loaded.segmenters)
+        lexicon, missing = _lexicon(plan, audits)
+        audits = [audit for audit in audits if not missing or "lexicon" not in audit.needs]
+        means = Means(loaded.segmenters, _corpus(plan, audits), lexicon)
         if not replace:
-            _keeps_former(folder, loaded.tokenizers, audits)
-        work = pieces(audits, loaded.tokenizers, corpus, plan)
+            _keeps_former(folder, loaded.segmenters, audits)
+        work = pieces(audits, means, plan)
         seconds: dict[str, float] = {}
         for done, piece in enumerate(work):
             progress(piece.label, done, len(work))
             if not writer.done(piece.key):
                 begun = time.process_time()
-                writer.keep(piece.key, perform(piece, loaded.tokenizers, corpus))
+                writer.keep(piece.key, perform(piece, means))
                 seconds[piece.label] = round(time.process_time() - begun, 3)
         progress("writing the report", len(work), len(work))
         manifest = {
             "command": list(command),
-            "subjects": [tokenizer.card() for tokenizer in loaded.tokenizers],
-            "corpus": _described(corpus),
+            "subjects": [card(segmenter) for segmenter in loaded.segmenters],
+            "corpus": _described(means.corpus),
+            "lexicon": lexicon and lexicon.card(),
             "audits": [_recorded(audit, plan) for audit in audits],
-            "skipped": loaded.skipped,
+            "skipped": [*loaded.skipped, *unfit, *missing],
             "environment": environment(),
             "seconds": {"cpu": seconds, "wall": round(time.monotonic() - started, 3)},
         }
@@ -253,13 +238,13 @@ def run(
     return writer.publish()
 
 
-def _keeps_former(folder: Path, tokenizers: Sequence[Tokenizer], audits: Sequence[Audit]) -> None:
+def _keeps_former(folder: Path, segmenters: Sequence[Segmenter], audits: Sequence[Audit]) -> None:
     """Refuses to lose a former run of other tokenizers or of more audits."""
     if not (folder / "run.json").is_file():
         return
     former = Run.open(folder).manifest
     lost = {each["name"] for each in former["audits"]} - {audit.name for audit in audits}
-    lost |= {each["name"] for each in former["subjects"]} - {tokenizer.name for tokenizer in tokenizers}
+    lost |= {each["name"] for each in former["subjects"]} - {segmenter.name for segmenter in segmenters}
     if lost:
         raise SutureError(
             f"an output folder must be new or hold a run that this one covers; {folder} has one of "
@@ -275,6 +260,21 @@ def _corpus(plan: Plan, audits: Sequence[Audit]) -> Corpus | None:
     corpus = open_corpus(plan.corpus, text_column=plan.text_column, limit=plan.limit, errors=plan.errors)
     corpus.check()
     return corpus
+
+
+def _lexicon(plan: Plan, audits: Sequence[Audit]) -> tuple[MorphLexicon | None, list[dict[str, str]]]:
+    """The lexicon, and what to say where the embedded one cannot be made and was not asked for by name."""
+    if not any("lexicon" in audit.needs for audit in audits):
+        return None, []
+    from workbench.lexicons import open_lexicon
+
+    try:
+        return open_lexicon(*plan.lexicon), []
+    except MissingExtra as error:
+        if plan.lexicon != Plan.lexicon or plan.only:
+            raise
+        names = ", ".join(audit.name for audit in audits if "lexicon" in audit.needs)
+        return None, [{"what": names, "why": str(error)}]
 
 
 def _described(corpus: Corpus | None) -> dict[str, Any] | None:

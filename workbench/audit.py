@@ -6,8 +6,9 @@ options, with their defaults:
     @audit("Longest entries")
     def longest(inventory: Inventory, *, top: int = 20) -> Outcome: ...
 
-``inventory`` or ``tokenizer`` makes it run once a tokenizer; ``tokenizers`` once for all of them;
-``corpus`` gives it the run's corpus.
+``inventory``, ``tokenizer`` or ``segmenter`` makes it run once a tokenizer; ``tokenizers`` or ``segmenters``
+once for all of them; ``corpus`` and ``lexicon`` give it the run's corpus and morph lexicon. An audit that
+asks for segmenters also gets those that have no inventory. One that asks for none of these runs once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
     from workbench.findings import Finding
 
-NEEDS = ("inventory", "tokenizer", "tokenizers", "corpus")
+NEEDS = ("inventory", "tokenizer", "tokenizers", "segmenter", "segmenters", "corpus", "lexicon")
+EACH = frozenset({"inventory", "tokenizer", "segmenter"})
+"""Needs of which there is one a tokenizer."""
+WITH_INVENTORY = frozenset({"inventory", "tokenizer"})
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Audit:
     version: int
     needs: tuple[str, ...]
     options: Mapping[str, Any]
+    on_request: bool = False
 
     @property
     def name(self) -> str:
@@ -70,8 +75,8 @@ class Audit:
 
     @property
     def once(self) -> bool:
-        """Whether it runs once for all tokenizers together."""
-        return "tokenizers" in self.needs
+        """Whether it runs once, for all tokenizers together or for none."""
+        return EACH.isdisjoint(self.needs)
 
     def __call__(self, *args: Any, **options: Any) -> Outcome:
         """Runs the function itself."""
@@ -103,12 +108,15 @@ def _fits(value: Any, default: Any) -> bool:
     return isinstance(value, type(default)) or (isinstance(default, tuple) and isinstance(value, list))
 
 
-def audit(title: str, version: int = 1) -> Callable[[Callable[..., Outcome]], Audit]:
+def audit(
+    title: str, version: int = 1, *, on_request: bool = False
+) -> Callable[[Callable[..., Outcome]], Audit]:
     """Makes a function an audit.
 
     Args:
         title: heading of its section in the report.
         version: raised when its figures change, so that a resumed run does not mix the two.
+        on_request: run it only where it is named, because it takes minutes or needs what few have.
 
     Raises:
         SutureError: a positional parameter is none of ``NEEDS``.
@@ -126,6 +134,6 @@ def audit(title: str, version: int = 1) -> Callable[[Callable[..., Outcome]], Au
                     f"a positional parameter of an audit must be one of {', '.join(NEEDS)}; "
                     f"{function.__name__} has {name!r}; make it keyword-only if it is an option"
                 )
-        return Audit(function, title, version, tuple(needs), options)
+        return Audit(function, title, version, tuple(needs), options, on_request)
 
     return wrap

@@ -112,7 +112,7 @@ def test_a_published_rank_file_brings_its_own_pattern(need, cut_off):
 def test_a_pipe_is_refused_before_it_is_opened(tmp_path):
     os.mkfifo(tmp_path / "tokenizer.json")
     os.mkfifo(tmp_path / "merges.txt")
-    (tmp_path / "vocab.json").write_text("{}")
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0}))
     with pytest.raises(UnreadableFile, match="must be a regular file"):
         load(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer.json").unlink()

@@ -25,10 +25,14 @@ class SpacySegmenter:
     Attributes:
         name: name shown beside its results.
         tokenize: makes a spaCy ``Doc`` of a text; nothing of a pipeline behind it is run.
+        source: what was asked for, as a user would type it.
+        digest: version of the library and of the pipeline that cut.
     """
 
     name: str
     tokenize: Callable[[str], Any] = field(repr=False)
+    source: str | None = None
+    digest: str | None = None
 
     def segment(self, text: str) -> Segmentation:
         """Cuts one text into spaCy's tokens; the single spaces between them are under no token.
@@ -77,14 +81,16 @@ def from_name(address: str, name: str | None = None) -> SpacySegmenter:
             f"spaCy must be installed for spacy:{address}; it is not ({error}); "
             "run pip install 'suture[linguistics]'"
         ) from None
+    version = f"spacy {spacy.about.__version__}"
     if spacy.util.is_package(address):
         from spacy.cli.info import info
 
         meta: Any = info(address, silent=True)
         nlp = spacy.load(address, exclude=meta.get("pipeline", []))
+        version += f", {address} {meta.get('version')}"
     else:
         nlp = _blank(address)
-    return SpacySegmenter(name or f"spacy:{address}", nlp.tokenizer)
+    return SpacySegmenter(name or f"spacy:{address}", nlp.tokenizer, f"spacy:{address}", version)
 
 
 def _blank(code: str) -> Any:
