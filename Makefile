@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# torch by its exact release: some registries hold a build for a processor alone under it, of a tenth of the size.
+TORCH ?= torch==2.13.0
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test lint vocabs bench docs clean
@@ -15,7 +17,8 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[linguistics,demo,scale,dev]'
+	$(INSTALL) '$(TORCH)'
+	$(INSTALL) --editable '.[linguistics,probing,demo,scale,dev]'
 	@touch $@
 
 demo: $(VENV)/.demo ## Audit real vocabularies on embedded defaults and say where the report is.
