@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pydoc_data
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -43,6 +44,8 @@ def catalogued(name: str) -> tuple[tuple[CorpusFile, ...], dict[str, str], tuple
             files += examples
             if not examples:
                 known.append(CorpusProblem("spaCy", "missing", note=_INSTALL))
+        if entries[part].get("python_manual"):
+            files.append(python_manual())
     metadata = {key: value for key, value in entries[name].items() if isinstance(value, str)}
     return tuple(files), metadata, tuple(known)
 
@@ -50,6 +53,11 @@ def catalogued(name: str) -> tuple[tuple[CorpusFile, ...], dict[str, str], tuple
 def _parts(name: str, entries: Mapping[str, dict[str, Any]]) -> list[str]:
     direct = list(entries[name].get("parts", []))
     return direct + [below for part in direct for below in _parts(part, entries)]
+
+
+def python_manual() -> CorpusFile:
+    """The language reference that Python ships for its ``help``, some 0.5 MB of English."""
+    return CorpusFile(Path(pydoc_data.__path__[0]) / "topics.py", "pydoc_data/topics.py", "examples", "en")
 
 
 def spacy_examples() -> list[CorpusFile]:

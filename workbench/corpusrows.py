@@ -133,10 +133,19 @@ def parquet_nulls(file: CorpusFile, column: str) -> int:
 
 
 def sentences_in(source: str) -> list[str]:
-    """The list named ``sentences`` in Python source, read as a literal; the source is not run."""
+    """The documents in Python source, read as a literal; the source is not run.
+
+    They are the items of a list named ``sentences``, as spaCy has it, or the paragraphs of the texts of a
+    dictionary named ``topics``, as Python's own manual has it; a paragraph is one line.
+    """
     for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "sentences":
-            return [str(item) for item in ast.literal_eval(node.value)]
+        name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else None
+        if name == "sentences":
+            return [str(item) for item in ast.literal_eval(node.value)]  # type: ignore[attr-defined]
+        if name == "topics":
+            texts = ast.literal_eval(node.value).values()  # type: ignore[attr-defined]
+            parts = [part for text in texts for part in re.split(r"\n\s*\n", text)]
+            return [" ".join(part.split()) for part in parts if part.strip()]
     return []
 
 

@@ -22,6 +22,7 @@ from workbench import catalog as catalog_module
 from workbench import corpusfiles
 from workbench.catalog import catalog
 from workbench.corpora import open_corpus
+from workbench.corpusrows import sentences_in
 from workbench.errors import SutureError, UnknownName, UnreadableFile
 from workbench.paths import bundle
 
@@ -483,3 +484,17 @@ def test_reading_the_examples_does_not_import_spacy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_manual_of_python_is_a_corpus_of_paragraphs():
+    corpus = open_corpus("manual")
+    texts = [text for batch in corpus.batches() for text in batch.texts]
+    assert sum(len(text.encode()) for text in texts) > 300_000
+    assert all(text == " ".join(text.split()) for text in texts)
+    assert len(texts) > 1_000
+    assert {file.language for file in corpus.files} == {"en"}
+
+
+def test_topics_are_read_as_a_literal_and_never_run():
+    source = "topics = {'a': 'One\\n two.\\n\\nThree.', 'b': '\\n\\n'}\nraise SystemExit\n"
+    assert sentences_in(source) == ["One two.", "Three."]
