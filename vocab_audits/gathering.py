@@ -88,7 +88,11 @@ def fitting(audit: Audit, segmenters: Sequence[Segmenter]) -> list[Segmenter]:
 def able(
     audits: Sequence[Audit], segmenters: Sequence[Segmenter]
 ) -> tuple[list[Audit], list[dict[str, str]]]:
-    """Audits that have something to work on, and what is left out of the run for want of an inventory."""
+    """Audits that have something to work on, and what is left out of the run for want of an inventory.
+
+    Raises:
+        SutureError: no audit has.
+    """
     kept, skipped = [], []
     bare = [each.name for each in segmenters if not isinstance(each, Tokenizer)]
     for audit in audits:
@@ -98,6 +102,11 @@ def able(
             skipped.append({"what": f"{audit.name} of {', '.join(bare)}", "why": why})
         if not wants or len(bare) < len(segmenters):
             kept.append(audit)
+    if not kept:
+        raise SutureError(
+            f"{' and '.join(audit.name for audit in audits)} must have a tokenizer with an inventory; got "
+            f"{', '.join(bare) or 'none'}; give a tokenizer, or audits of segmentations"
+        )
     return kept, skipped
 
 
@@ -109,8 +118,12 @@ def card(segmenter: Segmenter) -> dict[str, Any]:
         "name": segmenter.name,
         "source": getattr(segmenter, "source", None),
         "digest": getattr(segmenter, "digest", None),
+        **dict.fromkeys(("entries", "rows_needed", "rows")),
         "model": type(segmenter).__name__,
-        "notes": list(getattr(segmenter, "notes", ())),
+        "byte_level": False,
+        "prefix_space": False,
+        **dict.fromkeys(("ignore_merges", "pattern", "pattern_digest")),
+        "notes": ["no inventory: it cuts text and has no entries", *getattr(segmenter, "notes", ())],
     }
 
 
