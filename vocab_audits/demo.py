@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,6 @@ from workbench.errors import SutureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tokenizers import Tokenizer
 
 SHIPPED = (
     "mistral-v1=pkg:mistral-common/mistral_common/data/tokenizer.model.v1",
@@ -74,6 +72,7 @@ def train_all(folder: Path, size: int) -> Iterator[tuple[str, Path]]:
     Yields:
         A short name and the folder's path.
     """
+    from vocab_audits.training import trained
     from workbench.corpora import open_corpus
 
     texts = [text for batch in open_corpus("embedded").batches() for text in batch.texts]
@@ -88,36 +87,3 @@ def train_all(folder: Path, size: int) -> Iterator[tuple[str, Path]]:
                 f"({error.strerror}); choose another place with -o"
             ) from None
         yield f"sample-{name}", place
-
-
-def trained(objective: str, texts: list[str], size: int) -> Tokenizer:
-    """A tokenizer of one objective, trained with the ``tokenizers`` library.
-
-    Args:
-        objective: ``bpe`` (byte-level), ``wordpiece`` (cased, NFC) or ``unigram`` (with a space mark).
-        texts: training texts.
-        size: entries.
-    """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    common: dict[str, Any] = {"vocab_size": size, "show_progress": False}
-    trainer: Any
-    if objective == "bpe":
-        made = Tokenizer(models.BPE())
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        made.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **common)
-    elif objective == "wordpiece":
-        made = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 a token's name, no secret
-        made.normalizer = normalizers.NFC()
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        made.decoder = decoders.WordPiece()
-        trainer = trainers.WordPieceTrainer(special_tokens=["[UNK]"], **common)
-    else:
-        made = Tokenizer(models.Unigram())
-        made.normalizer = normalizers.NFKC()
-        made.pre_tokenizer = pre_tokenizers.Metaspace()
-        made.decoder = decoders.Metaspace()
-        trainer = trainers.UnigramTrainer(special_tokens=["<unk>"], unk_token="<unk>", **common)  # noqa: S106
-    made.train_from_iterator(texts, trainer)
-    return made

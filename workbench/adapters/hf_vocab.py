@@ -143,28 +143,28 @@ def columns(doc: dict[str, Any]) -> dict[str, Any]:
     if scores is not None:
         frame = frame.with_columns(pl.Series("score", scores, dtype=pl.Float32))
     text = pl.col("text")
-    kind, position = pl.lit("piece"), pl.lit("any")
+    kind, position, plain = pl.lit("piece"), pl.lit("any"), text
+    if alphabet.prefix:
+        inner = text.str.starts_with(alphabet.prefix)
+        plain = text.str.strip_prefix(alphabet.prefix)
+        position = pl.when(inner).then(pl.lit("inner")).otherwise(pl.lit("initial"))
+    if alphabet.suffix:
+        position = pl.when(text.str.ends_with(alphabet.suffix)).then(pl.lit("final")).otherwise(position)
+        plain = plain.str.strip_suffix(alphabet.suffix)
     if alphabet.byte_level:
-        frame = frame.with_columns(pl.Series("bytes", decode_byte_level(texts), dtype=pl.Binary))
+        spelled = decode_byte_level(frame.select(plain).to_series().to_list())
+        frame = frame.with_columns(pl.Series("bytes", spelled, dtype=pl.Binary))
     else:
-        plain = text
-        if alphabet.prefix:
-            inner = text.str.starts_with(alphabet.prefix)
-            plain = text.str.strip_prefix(alphabet.prefix)
-            position = pl.when(inner).then(pl.lit("inner")).otherwise(pl.lit("initial"))
-        if alphabet.suffix:
-            position = pl.when(text.str.ends_with(alphabet.suffix)).then(pl.lit("final")).otherwise(position)
-            plain = plain.str.strip_suffix(alphabet.suffix)
         if alphabet.space_mark:
             plain = plain.str.replace_all(alphabet.space_mark, " ", literal=True)
-        spelled = plain.cast(pl.Binary)
+        own = plain.cast(pl.Binary)
         if alphabet.byte_tokens:
             single = text.str.contains(BYTE_ENTRY)
             value = pl.when(single).then(text.str.slice(3, 2)).str.decode("hex", strict=False)
-            spelled = pl.when(single).then(value).otherwise(spelled)
+            own = pl.when(single).then(value).otherwise(own)
             kind = pl.when(single).then(pl.lit("byte")).otherwise(kind)
             position = pl.when(single).then(pl.lit("any")).otherwise(position)
-        frame = frame.with_columns(spelled.alias("bytes"))
+        frame = frame.with_columns(own.alias("bytes"))
     frame = frame.with_columns(kind.alias("kind"), position.alias("position"))
     return _with_added(frame.drop("text"), doc).to_dict()
 

@@ -1,0 +1,141 @@
+"""What tokenizers are trained on: a sample of a corpus as counts of pre-tokens, and morphs of its words."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import random
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import regex
+
+from workbench.bpe import GPT2_PATTERN, pretokens
+from workbench.corpora import Batch
+from workbench.errors import MissingExtra, SutureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from workbench.corpora import Corpus
+
+
+def kept(text: str, share: float, salt: bytes = b"") -> bool:
+    """Whether a text falls into a share of all texts, by its hash: the same text always falls alike."""
+    found = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=salt).digest()
+    return int.from_bytes(found, "big") < share * 2**64
+
+
+def sampled(corpus: Corpus, limit: int) -> Iterator[Batch]:
+    """The documents of a corpus, thinned by their hash to about ``limit`` bytes, and never more than that.
+
+    Args:
+        corpus: the corpus.
+        limit: bytes of text; 0 for all.
+
+    Raises:
+        SutureError: the limit is negative, or the corpus cannot be read or holds no text.
+    """
+    if limit < 0:
+        raise SutureError(f"limit_bytes must be 0, for all, or more; got {limit}; correct the option")
+    if not limit:
+        yield from corpus.batches()
+        return
+    total = sum(len(text.encode()) for batch in corpus.batches() for text in batch.texts)
+    share, left = limit / max(total, 1), limit
+    for batch in corpus.batches():
+        texts = []
+        for text in batch.texts if share >= 1 else [text for text in batch.texts if kept(text, share)]:
+            if (left := left - len(text.encode())) < 0:
+                break
+            texts.append(text)
+        if texts:
+            yield Batch(texts, batch.language)
+        if left < 0:
+            return
+
+
+def cutter(pattern: str | None) -> Callable[[str], list[str]]:
+    """A function that cuts a text into pre-tokens, which join to it.
+
+    Raises:
+        SutureError: the pattern is no regular expression.
+    """
+    asked = pattern or GPT2_PATTERN
+    list(pretokens("", asked))  # refuses what is no regular expression
+    compiled = regex.compile(asked)
+
+    def cut(text: str) -> list[str]:
+        if not compiled.groups:
+            found: list[str] = compiled.findall(text)
+            if sum(map(len, found)) == len(text):
+                return [piece for piece in found if piece]
+        return list(pretokens(text, asked))
+
+    return cut
+
+
+def pretoken_counts(texts: Iterable[str], pattern: str | None) -> Counter[str]:
+    """How often each pre-token occurs."""
+    return Counter(chain.from_iterable(map(cutter(pattern), texts)))
+
+
+def parted(counts: Counter[str], morphs: Mapping[str, Sequence[str]]) -> Counter[str]:
+    """Pre-tokens cut at the morphs of their words, so that no pair reaches over a boundary of morphs.
+
+    Args:
+        counts: how often each pre-token occurs.
+        morphs: morphs of a word; a pre-token of a word after a space keeps it on its first morph.
+    """
+    found: Counter[str] = Counter()
+    for piece, times in counts.items():
+        word = piece.removeprefix(" ")
+        first, *rest = morphs.get(word) or (word,)
+        for part in (piece[: len(piece) - len(word)] + first, *rest):
+            found[part] += times
+    return found
+
+
+def words_of(counts: Counter[str]) -> Counter[str]:
+    """Pre-tokens that are words of letters, without the space before them."""
+    letters = regex.compile(r" ?([\p{L}\p{M}]+)")
+    found: Counter[str] = Counter()
+    for piece, times in counts.items():
+        if match := letters.fullmatch(piece):
+            found[match[1]] += times
+    return found
+
+
+def learned_morphs(words: Counter[str], most: int, seed: int) -> dict[str, list[str]]:
+    """Morphs of every word by Morfessor Baseline (Creutz and Lagus 2002), learned from word types.
+
+    Args:
+        words: occurrences of each word.
+        most: word types that it learns from, the most frequent first.
+        seed: of the order in which it goes through them.
+
+    Raises:
+        MissingExtra: Morfessor is not installed.
+    """
+    try:
+        import morfessor
+    except ImportError:
+        raise MissingExtra(
+            "morph-bpe must have the package morfessor; it is not installed; run pip install "
+            "'suture[linguistics]'"
+        ) from None
+    types = [(1, word) for word, _ in sorted(words.items(), key=lambda item: (-item[1], item[0]))[:most]]
+    if not types:
+        return {}
+    model = morfessor.BaselineModel()
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # it draws dots
+            model.load_data(types)
+            model.train_batch()
+    finally:
+        random.setstate(state)
+    return {word: list(model.viterbi_segment(word)[0]) for word in words}
