@@ -10,6 +10,7 @@ from rich.text import Text
 from vocab_audits.compression import compression
 from vocab_audits.gathering import gather
 from vocab_audits.overlap import overlap
+from vocab_audits.parity import parity
 from workbench.commands.printing import console, safe, table
 from workbench.display import faithful, readable
 
@@ -49,7 +50,7 @@ def compared(specs: Sequence[str], corpus: Corpus, top: int) -> dict[str, Any]:
         "text": [
             row
             for tokenizer in loaded.tokenizers
-            for row in _figures(compression(tokenizer, corpus))
+            for row in [*_figures(compression(tokenizer, corpus)), *_figures(parity(tokenizer, corpus))]
             if row["language"] is None
         ],
         "skipped": loaded.skipped,

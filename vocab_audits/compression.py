@@ -9,8 +9,6 @@ import polars as pl
 
 from vocab_audits.figures import (
     document_sizes,
-    parity_figures,
-    reference_language,
     size_figures,
     token_figures,
     words_alone,
@@ -79,62 +77,51 @@ MEASURES = (
     Measure("crossing_tokens", "utf8_crossing_tokens", "parts of several characters", "share of tokens"),
     Measure("lone_bytes", "lone_byte_tokens", "one byte that is no character", "share of tokens"),
     Measure("split_characters", "split_characters", "of characters of several bytes", "share of characters"),
-    Measure("parity", "parity", "to {reference}, ratio of totals", "ratio"),
-    Measure("parity_mean", "parity", "to {reference}, mean of the lines' ratios", "ratio"),
-    Measure("gini_line", "gini", "between languages, tokens per line", "ratio"),
-    Measure("gini_byte", "gini", "between languages, tokens per byte", "ratio"),
 )
 WORD_KEYS = frozenset(
     measure.key
     for measure in MEASURES
     if measure.name in ("words", "fertility", "continued_words", "single_token_words")
 )
-OVERALL_ONLY = frozenset({"gini_line", "gini_byte"})
-LANGUAGE_ONLY = frozenset({"parity", "parity_mean"})
 
 
-@audit("Compression and fertility")
+@audit("Compression and fertility", version=2)
 def compression(
     tokenizer: Tokenizer,
     corpus: Corpus,
     *,
     alpha: float = 2.5,
     top_rare: int = 20,
-    reference: str | None = None,
 ) -> Outcome:
-    """Tokens per byte, character and word, evenness and use of the vocabulary, parity of languages.
+    """Tokens per byte, character and word, evenness and use of the vocabulary.
 
     Args:
         tokenizer: the tokenizer.
         corpus: the corpus; a language is told apart where its files or rows name it.
         alpha: order of the Rényi efficiency.
         top_rare: how many of the first-learned entries that the corpus never shows are listed.
-        reference: language that parity is measured against. Naming it says that the corpus is parallel;
-            by default it is English, else the first language, if the files look like translations.
 
     Returns:
         Findings for the whole corpus and each language; tables ``token_counts`` (subject, token_id,
         count, for entries that occur) and ``compression`` (one row a language, null for the whole).
 
     Raises:
-        SutureError: the order is negative, or languages of a corpus said to be parallel differ in length.
+        SutureError: the order is negative.
     """
     entropy(np.ones(1, np.int64), alpha)  # refuses a bad order before the work
     counts = count(tokenizer, corpus, documents=True)
     sizes = document_sizes(counts, corpus)
-    parallel = reference_language(sizes, corpus, reference)
     figures: Figures = {language: {} for language in (None, *counts.languages)}
     for part in (
         size_figures(sizes),
         words_alone(tokenizer, corpus),
         token_figures(tokenizer, counts, alpha),
-        parity_figures(sizes, parallel) if parallel else {},
     ):
         for language, found in part.items():
             figures[language] |= found
     if counts.languages == (UNKNOWN,):
         del figures[UNKNOWN]  # the same as the whole
-    named = {"alpha": f"{alpha:g}", "reference": parallel or "a reference language"}
+    named = {"alpha": f"{alpha:g}"}
     seen = np.flatnonzero(counts.total)
     occurring = pl.DataFrame({"token_id": seen.astype(np.int32), "count": counts.total[seen]})
     subject = pl.lit(tokenizer.name).alias("subject")
@@ -151,10 +138,8 @@ def _findings(name: str, figures: Figures, named: dict[str, str]) -> Iterator[Fi
     unspaced = [language for language in figures if language and not has_word_spaces(language)]
     for language, found in figures.items():
         for measure in MEASURES:
-            if measure.key in (LANGUAGE_ONLY if language is None else OVERALL_ONLY):
-                continue
             value = found.get(measure.key)
-            note = _note(measure, value is None)
+            note = None if value is not None else "not applicable: nothing of the kind occurs"
             if measure.key in WORD_KEYS:
                 note = _word_note(value is None, found.get("words"), language, unspaced)
             lossy = measure.key == "coverage" and language is None and value is not None and value < 1
@@ -171,15 +156,6 @@ def _findings(name: str, figures: Figures, named: dict[str, str]) -> Iterator[Fi
                 language=language,
                 note=note,
             )
-
-
-def _note(measure: Measure, missing: bool) -> str | None:
-    """Why there is no figure."""
-    if not missing:
-        return None
-    if measure.name in ("parity", "gini"):
-        return "not applicable: the corpus is not known to be parallel"
-    return "not applicable: nothing of the kind occurs"
 
 
 def _word_note(missing: bool, words: float | None, language: str | None, unspaced: list[str]) -> str | None:

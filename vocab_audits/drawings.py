@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 from fontTools import unicodedata as scripts
 
 from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
 from vocab_audits.cells import Cell, Scale, label, number, percent, shown, token_cell
+from vocab_audits.drawings_fairness import optimum, parity, persistence
+from vocab_audits.looks import Drawn, Look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from workbench.runs import Run
+    from collections.abc import Callable, Mapping, Sequence
 
 ACCOUNTS = ("entries", "rows_needed", "gaps", "duplicates", "embedding_rows", "rows_without_entry",
             "ids_without_row")  # fmt: skip
@@ -27,60 +27,6 @@ SPELLED = 0.99
 UNSPELLED = f"under {SPELLED:.0%} of the characters have entries; unknown tokens make a text look cheap"
 RANKED = 20
 """Entries listed of each inventory where a bar stands beside the figure."""
-
-
-class Look(NamedTuple):
-    """One audit's part of a run.
-
-    Attributes:
-        run: the run.
-        findings: that audit's findings.
-        subjects: inventories, in the order of their columns.
-        top: rows at most in a list.
-    """
-
-    run: Run
-    findings: pl.DataFrame
-    subjects: tuple[str, ...]
-    top: int
-
-    def of(self, *measures: str) -> pl.DataFrame:
-        """Findings of these measures."""
-        return self.findings.filter(pl.col("measure").is_in(measures))
-
-    def whole(self, *measures: str) -> pl.DataFrame:
-        """Findings of these measures that are of no single language."""
-        return self.of(*measures).filter(pl.col("language").is_null())
-
-    def table(self, name: str, *columns: str) -> pl.DataFrame | None:
-        """A larger table of the run, if it is there and has these columns."""
-        if name not in self.run.tables():
-            return None
-        table = self.run.table(name)
-        return table if set(columns) <= set(table.columns) else None
-
-    def named(self, *prefixes: str) -> list[str]:
-        """Measures that begin with one of these."""
-        names = self.findings["measure"].unique(maintain_order=True).to_list()
-        return [name for name in names if name.startswith(prefixes)]
-
-    def parts(self, prefix: str) -> dict[str, list[float]]:
-        """Counts of the measures that begin so, one a subject, in the order of the findings."""
-        rows = self.findings.filter(pl.col("measure").str.starts_with(prefix))
-        found: dict[str, list[float]] = {}
-        for subject, measure, value in rows.select("subject", "measure", "value").iter_rows():
-            if subject in self.subjects:
-                counts = found.setdefault(measure.removeprefix(prefix), [0.0] * len(self.subjects))
-                counts[self.subjects.index(subject)] = value or 0.0
-        return found
-
-
-class Drawn(NamedTuple):
-    """Blocks, and the measures and tables of the run that need not be shown once more."""
-
-    blocks: list[Block]
-    measures: Iterable[str] = ()
-    tables: Iterable[str] = ()
 
 
 def draw(audit: str, look: Look) -> Drawn:
@@ -237,8 +183,6 @@ def _compression(look: Look) -> Drawn:
          "Brighter is more bytes per token, so fewer tokens for a text; scripts differ in bytes a letter."),
         ("fertility", "words alone, after a space", "Fertility by language",
          "Tokens per word: 1 means that every word is one token; compare only the same variant."),
-        ("parity", TOTALS, "Parity of languages",
-         "Tokens for a text over those for its translation into the language of reference; 1 is parity."),
     ):  # fmt: skip
         rows = look.of(measure).filter(
             pl.col("variant").str.ends_with(variant) & (pl.col("value").is_not_null())
@@ -253,7 +197,6 @@ def _compression(look: Look) -> Drawn:
          "One name stands for several measures in the field: compare figures within a row only."),
         (("renyi_efficiency", "entropy"), "Evenness of token frequencies",
          "Nearer to 1 is more even; the two normalisations order tokenizers differently."),
-        (("gini",), "Inequality between languages", "0 means that all languages cost the same."),
     ):  # fmt: skip
         rows = look.whole(*measures)
         if rows["value"].count():
@@ -341,4 +284,7 @@ DRAWINGS: dict[str, Callable[[Look], Drawn]] = {
     "compression": _compression,
     "genealogy": _genealogy,
     "pipeline": _pipeline,
+    "parity": parity,
+    "persistence": persistence,
+    "optimum": optimum,
 }

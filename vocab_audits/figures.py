@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 
 from vocab_audits.fragments import fragments
-from vocab_audits.frequencies import efficiency, entropy, gini
+from vocab_audits.frequencies import efficiency, entropy
 from vocab_audits.usage import PRODUCED
 from vocab_audits.words import lengths, spaced, spells_everything, unspelled, word_figures
 from workbench.counting import WORD, word_types
-from workbench.errors import SutureError
 from workbench.languages import UNKNOWN
 
 if TYPE_CHECKING:
@@ -41,23 +40,6 @@ def document_sizes(counts: Counts, corpus: Corpus) -> pl.DataFrame:
     ordered = pl.concat(words).sort("language", maintain_order=True)
     table = counts.documents.with_columns(ordered["words"])
     return table.with_columns(pl.when(pl.lit(spaced(table["language"]))).then(pl.col("words")).alias("words"))
-
-
-def reference_language(sizes: pl.DataFrame, corpus: Corpus, asked: str | None) -> str | None:
-    """The language that parity is measured against, or None where the corpus is not parallel."""
-    heights = dict(sizes.group_by("language").len().sort("language").iter_rows())
-    heights.pop(UNKNOWN, None)
-    equal = len(heights) > 1 and len(set(heights.values())) == 1
-    if asked is None:
-        english = [name for name in heights if name.replace("_", "-").split("-")[0].lower() in ("en", "eng")]
-        return next(iter(english or heights)) if equal and corpus.parallel else None
-    if asked not in heights or not equal:
-        found = ", ".join(f"{name} ({height})" for name, height in heights.items()) or "none"
-        raise SutureError(
-            f"a reference must be a language of a corpus in which all have as many documents; got {asked!r} "
-            f"and {found}; leave it out, or give translations line for line"
-        )
-    return asked
 
 
 def _by_language(table: pl.DataFrame, figures: list[pl.Expr]) -> Figures:
@@ -164,25 +146,3 @@ def token_figures(tokenizer: Tokenizer, counts: Counts, alpha: float) -> Figures
 
 def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None
-
-
-def parity_figures(sizes: pl.DataFrame, reference: str) -> Figures:
-    """Tokens of each language against those of the reference, and how unequal the languages are."""
-    known = sizes.filter(pl.col("language") != UNKNOWN)
-    base = known.filter(language=reference).select("document", pl.col("tokens").alias("base"))
-    tokens, there = pl.col("tokens"), pl.col("base")
-    paired = known.join(base, on="document").group_by("language").agg(
-        _ratio(tokens.sum(), there.sum()).alias("parity"),
-        (tokens / pl.when(there > 0).then(there)).mean().alias("parity_mean"),
-        tokens.mean().alias("per_line"),
-        _ratio(tokens.sum(), pl.col("bytes").sum()).fill_null(0.0).alias("per_byte"),
-    )  # fmt: skip
-    found: Figures = {
-        row["language"]: {"parity": row["parity"], "parity_mean": row["parity_mean"]}
-        for row in paired.iter_rows(named=True)
-    }
-    found[None] = {
-        "gini_line": gini(paired["per_line"].to_list()),
-        "gini_byte": gini(paired["per_byte"].to_list()),
-    }
-    return found

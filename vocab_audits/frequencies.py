@@ -53,7 +53,20 @@ def efficiency(counts: NDArray[np.int64], alpha: float, types: int) -> float | N
 def gini(amounts: Sequence[float]) -> float | None:
     """Gini coefficient Σ_i Σ_j |c_i - c_j| / (2 n² μ); 0 where all are equal, None where the mean is 0."""
     values = np.asarray(amounts, np.float64)
-    if not len(values) or values.mean() == 0:
-        return None
-    differences = np.abs(values[:, None] - values).sum()
-    return float(differences / (2 * len(values) ** 2 * values.mean()))
+    return float(ginis(values[None])[0]) if values.any() else None
+
+
+def ginis(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gini coefficient of each row, from its sorted amounts: Σ_i (2i - n - 1) c_i / (n Σ c), i from 1.
+
+    Args:
+        amounts: (rows, n), not negative.
+
+    Returns:
+        (rows,), NaN where all amounts are 0.
+    """
+    number = amounts.shape[1]
+    ranks = 2 * np.arange(1, number + 1) - number - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: NDArray[np.float64] = np.sort(amounts, axis=1) @ ranks / (number * amounts.sum(axis=1))
+    return found

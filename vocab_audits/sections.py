@@ -9,7 +9,8 @@ import polars as pl
 
 from vocab_audits.blocks import KEY, Block, figures, listing, preview, split
 from vocab_audits.cells import label, shown
-from vocab_audits.drawings import Look, draw
+from vocab_audits.drawings import draw
+from vocab_audits.looks import Look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,0 +1,143 @@
+"""What a report draws of costs between languages, of versions of an inventory, and of its compression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from vocab_audits.blocks import Block, Group, Table, figures
+from vocab_audits.cells import NONE, Cell, number, shown
+from vocab_audits.looks import Drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vocab_audits.looks import Look
+
+
+def parity(look: Look) -> Drawn:
+    """Premiums of each parallel part as bars, inequality, Lorenz curves and scripts."""
+    covered = ("parity", "parity_inequality", "parity_lorenz", "parity_scripts")
+    table = look.table("parity", "subject", "set", "reference", "language", "premium_line",
+                       "premium_line_low", "premium_line_high", "unspelled_lines")  # fmt: skip
+    if table is None:
+        return Drawn([], (), covered)
+    blocks = []
+    for (name,), part in table.group_by("set", maintain_order=True):
+        kept = part.filter(pl.col("subject").is_in(look.subjects))
+        if kept.height:
+            blocks.append(_premiums(look, kept, str(name)))
+    blocks += _inequality(look)
+    for table_name, draw in (("parity_scripts", _scripts), ("parity_lorenz", _lorenz)):
+        rows = look.table(table_name, "subject", "set")
+        if rows is not None and rows.height:
+            blocks += draw(look, rows)
+    return Drawn(blocks, ("premium", "gini", "min_max_ratio", *look.named("script.")), covered)
+
+
+def _premiums(look: Look, table: pl.DataFrame, name: str) -> Block:
+    """A row a language, a bar a subject as long as its premium, the interval under the figure."""
+    reference = table["reference"][0]
+    most = table["premium_line"].max() or 1.0
+    dearest = table.group_by("language").agg(pl.col("premium_line").max()).sort(
+        "premium_line", "language", descending=[True, False], nulls_last=True
+    )  # fmt: skip
+    rows = []
+    found = {(row["language"], row["subject"]): row for row in table.iter_rows(named=True)}
+    shown_rows = dearest["language"].to_list()[: 2 * look.top]
+    for language in shown_rows:
+        cells = [_premium(found.get((language, subject)), float(most)) for subject in look.subjects]  # type: ignore[arg-type]
+        rows.append([Cell(shown(language)), *cells])
+    title = f"Premium of each language over {shown(reference)}: {shown(name, 80)}"
+    more = None
+    if dearest.height > len(shown_rows):
+        more = f"{len(shown_rows)} of {dearest.height} languages are shown; all are in tables/parity.parquet"
+    head = [Cell("language"), *(Cell(shown(subject), number=True) for subject in look.subjects)]
+    return Block(
+        title,
+        Table(title, head, [Group(rows)], more=more),
+        "1 costs as many tokens as the reference for the same meaning; the second line is the 95 % interval.",
+        "unit: ratio; variant: tokens per line, ratio of totals; *: text without an entry looks cheap",
+        tall=True,
+    )
+
+
+def _premium(row: Mapping[str, Any] | None, most: float) -> Cell:
+    if row is None or row["premium_line"] is None:
+        return Cell(NONE, number=True)
+    low, high = row["premium_line_low"], row["premium_line_high"]
+    between = None if low is None else f"{number(low, 2)} to {number(high, 2)}"
+    lost = " *" if row["unspelled_lines"] else ""
+    value = row["premium_line"]
+    return Cell(number(value, 2) + lost, sub=between, number=True, share=value / most)
+
+
+def _inequality(look: Look) -> list[Block]:
+    rows = look.whole("gini", "min_max_ratio")
+    if not rows["value"].count():
+        return []
+    title = "Inequality between languages"
+    reading = "A Gini of 0 and a least-to-greatest ratio of 1 mean that all languages cost the same."
+    table = figures(rows, look.subjects, title, 2 * look.top)
+    return [Block(title, table, reading, "unit and variant: under each measure; intervals: in the notes")]
+
+
+def _scripts(look: Look, table: pl.DataFrame) -> list[Block]:
+    """Premium and cost of each script, a column a subject."""
+    title = "Premium of each script"
+    kept = table.filter(pl.col("subject").is_in(look.subjects))
+    most = float(kept["premium_line"].max() or 1.0)  # type: ignore[arg-type]
+    groups = []
+    for (name,), part in kept.group_by("set", maintain_order=True):
+        found = {(row["script"], row["subject"]): row["premium_line"] for row in part.iter_rows(named=True)}
+        about = dict(part.select("script", "languages").iter_rows())
+        rows = []
+        for script in sorted(about):
+            values = [found.get((script, subject)) for subject in look.subjects]
+            bars = [Cell(number(value, 2), number=True, share=value and value / most) for value in values]
+            rows.append([Cell(shown(script), sub=shown(about[script], 200)), *bars])
+        groups.append(Group(rows, shown(str(name), 80)))
+    head = [Cell("script"), *(Cell(shown(subject), number=True) for subject in look.subjects)]
+    reading = "The mean premium of the languages written in it; several languages weigh alike."
+    return [Block(title, Table(title, head, groups), reading, "unit: ratio, tokens per line", folded=True)]
+
+
+def _lorenz(look: Look, table: pl.DataFrame) -> list[Block]:
+    """The points of the curves of tokens per line."""
+    rows = table.filter((pl.col("unit") == "line") & pl.col("subject").is_in(look.subjects))
+    if rows.is_empty():
+        return []
+    title = "Lorenz curve: share of all cost that the cheapest languages bear"
+    groups = []
+    for (name,), part in rows.group_by("set", maintain_order=True):
+        found: dict[int, dict[str, Cell]] = {}
+        shares: dict[int, float] = {}
+        for row in part.iter_rows(named=True):
+            here = Cell(number(row["tokens"], 3), sub=row["language"], number=True, share=row["tokens"])
+            found.setdefault(row["place"], {})[row["subject"]] = here
+            shares[row["place"]] = row["languages"]
+        lines = [
+            [Cell(number(shares[place], 3), number=True), *_across(cells, look.subjects)]
+            for place, cells in sorted(found.items())
+        ]
+        groups.append(Group(lines, shown(str(name), 80)))
+    head = [Cell("share of languages", number=True),
+            *(Cell(shown(subject), number=True) for subject in look.subjects)]  # fmt: skip
+    reading = "On equal costs both shares are one; the language named is the one added in that row."
+    return [Block(title, Table(title, head, groups), reading, "unit: share of the sum of tokens per line",
+                  folded=True, tall=True)]  # fmt: skip
+
+
+def _across(cells: Mapping[str, Cell], subjects: Sequence[str]) -> list[Cell]:
+    return [cells.get(subject, Cell(NONE, number=True)) for subject in subjects]
+
+
+def persistence(look: Look) -> Drawn:  # noqa: ARG001 drawn once the audit is there
+    """Nothing yet."""
+    return Drawn([])
+
+
+def optimum(look: Look) -> Drawn:  # noqa: ARG001 drawn once the audit is there
+    """Nothing yet."""
+    return Drawn([])
