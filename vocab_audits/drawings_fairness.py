@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vocab_audits.blocks import Block, Group, Table, figures
+from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
 from vocab_audits.cells import NONE, Cell, number, shown
 from vocab_audits.looks import Drawn
 
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vocab_audits.looks import Look
+
+
+STATES = {
+    "kept": "same id",
+    "moved": "other id",
+    "gone": "gone",
+    "new": "new",
+}
 
 
 def parity(look: Look) -> Drawn:
@@ -133,9 +141,36 @@ def _across(cells: Mapping[str, Cell], subjects: Sequence[str]) -> list[Cell]:
     return [cells.get(subject, Cell(NONE, number=True)) for subject in subjects]
 
 
-def persistence(look: Look) -> Drawn:  # noqa: ARG001 drawn once the audit is there
-    """Nothing yet."""
-    return Drawn([])
+def persistence(look: Look) -> Drawn:
+    """What became of the entries of each pair of versions, as bars and by category and script."""
+    covered = ("persistence", "persistence_groups")
+    table = look.table("persistence_groups", "pair", "by", "name", *STATES)
+    if table is None:
+        return Drawn([], (), covered)
+    sums = table.filter(by="category").group_by("pair", maintain_order=True).agg(pl.col(STATES).sum())
+    names = sums["pair"].to_list()
+    blocks = [
+        stacked(
+            "What became of the entries",
+            {STATES[state]: [float(count) for count in sums[state]] for state in STATES},
+            names,
+            "Kept, moved and gone are the earlier version; kept, moved and new are the later one.",
+            "unit: entries, special tokens too",
+        )
+    ]
+    for by, title in (("script", "Text entries by script"), ("category", "Entries by category")):
+        rows = table.filter(by=by).with_columns(size=pl.sum_horizontal(*STATES))
+        rows = rows.sort("size", "name", descending=[True, False], nulls_last=True)
+        rows = rows.select(pl.col("pair").alias("subject"), pl.col("name").alias(by), *STATES)
+        rows = rows.sort(pl.col("subject").replace_strict(dict(zip(names, range(len(names)), strict=True))),
+                         maintain_order=True)  # fmt: skip
+        more = "all are in tables/persistence_groups.parquet"
+        reading = (
+            "Each entry that is in either version counts once, in the column that says what became of it."
+        )
+        blocks.append(Block(title, preview(rows, title, look.top, more), reading, "unit: entries",
+                            folded=True, tall=True))  # fmt: skip
+    return Drawn(blocks, (), covered)
 
 
 def optimum(look: Look) -> Drawn:  # noqa: ARG001 drawn once the audit is there
