@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from vocab_audits.looks import Look
 
 
+OPTIMUM = ("bytes_per_token", "recommended_bytes_per_token", "gap_to_recommended", "tokens_per_parameter",
+           "optimal_parameters", "optimal_text", "optimal_tokens")  # fmt: skip
+
 STATES = {
     "kept": "same id",
     "moved": "other id",
@@ -173,6 +176,48 @@ def persistence(look: Look) -> Drawn:
     return Drawn(blocks, (), covered)
 
 
-def optimum(look: Look) -> Drawn:  # noqa: ARG001 drawn once the audit is there
-    """Nothing yet."""
-    return Drawn([])
+def optimum(look: Look) -> Drawn:
+    """Compression beside the recommended, by language, by size of a vocabulary and under masks."""
+    covered = ("optimum", "optimum_sizes", "optimum_masking")
+    law = "the recommendation is the fit of arXiv 2605.01188 on its models"
+    blocks = []
+    rows = look.whole(*OPTIMUM)
+    if rows.height:
+        title = "Compression beside the compute-optimal one"
+        reading = f"A gap above 0 compresses more than recommended, below 0 less; {law}."
+        table = figures(rows, look.subjects, title, 4 * look.top)
+        blocks.append(Block(title, table, reading, "unit and variant: under each measure; whole corpus"))
+    for variant, title, reading in (
+        ("to T* times the bytes", "Gap to the recommended by language, for equal content",
+         "The target is scaled by the bytes that the language takes for what English says; 0 meets it."),
+        ("to T*;", "Gap to the recommended by language, as it is",
+         "The target is the same for all languages, though their bytes hold unlike amounts of content."),
+    ):  # fmt: skip
+        rows = look.of("gap_to_recommended").filter(
+            pl.col("variant").str.starts_with(variant)
+            & pl.col("language").is_not_null()
+            & pl.col("value").is_not_null()
+        )
+        if rows.height:
+            table = figures(rows, look.subjects, title, 2 * look.top, by="language", heat=True)
+            scale = f"unit: bytes per token; {law}"
+            blocks.append(Block(title, table, reading, scale, folded=variant == "to T*;", tall=True))
+    for measures, title, reading in (
+        (("entries_for_recommended",), "Entries of a BPE that meets the recommended",
+         "A BPE is trained on the corpus; the notes say what the largest one reaches where none meets it."),
+        (("masked_bytes_per_token",), "Compression when part of the vocabulary is masked",
+         "Last learned keeps the beginning of the merges; at random breaks most paths of merges."),
+    ):  # fmt: skip
+        rows = look.whole(*measures)
+        if rows.height:
+            blocks.append(Block(title, figures(rows, look.subjects, title, look.top), reading,
+                                "unit and variant: under each measure"))  # fmt: skip
+    sizes = look.table("optimum_sizes", "subject", "text", "entries", "bytes_per_token")
+    if sizes is not None and sizes.height:
+        title = "Bytes per token by size of a BPE"
+        kept = sizes.filter(pl.col("subject").is_in(look.subjects)).drop("bytes")
+        more = "all are in tables/optimum_sizes.parquet"
+        reading = "Each size is the beginning of one training; the text held out was not trained on."
+        blocks.append(Block(title, preview(kept, title, look.top, more), reading, folded=True, tall=True))
+    drawn = (*OPTIMUM, "entries_for_recommended", "masked_bytes_per_token")
+    return Drawn(blocks, drawn, covered)
