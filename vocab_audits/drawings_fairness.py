@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 OPTIMUM = ("bytes_per_token", "recommended_bytes_per_token", "gap_to_recommended", "tokens_per_parameter",
            "optimal_parameters", "optimal_text", "optimal_tokens")  # fmt: skip
 
+UNITS = {"character": "code point", "grapheme": "grapheme cluster"}
+
 STATES = {
     "kept": "same id",
     "moved": "other id",
@@ -39,8 +41,8 @@ def parity(look: Look) -> Drawn:
         kept = part.filter(pl.col("subject").is_in(look.subjects))
         if kept.height:
             blocks.append(_premiums(look, kept, str(name)))
-    blocks += _inequality(look)
-    for table_name, draw in (("parity_scripts", _scripts), ("parity_lorenz", _lorenz)):
+    drawings = {"parity_inequality": _inequality, "parity_scripts": _scripts, "parity_lorenz": _lorenz}
+    for table_name, draw in drawings.items():
         rows = look.table(table_name, "subject", "set")
         if rows is not None and rows.height:
             blocks += draw(look, rows)
@@ -84,14 +86,30 @@ def _premium(row: Mapping[str, Any] | None, most: float) -> Cell:
     return Cell(number(value, 2) + lost, sub=between, number=True, share=value / most)
 
 
-def _inequality(look: Look) -> list[Block]:
-    rows = look.whole("gini", "min_max_ratio")
-    if not rows["value"].count():
-        return []
+def _inequality(look: Look, table: pl.DataFrame) -> list[Block]:
+    """Gini and least over greatest of each part and unit, with intervals."""
     title = "Inequality between languages"
-    reading = "A Gini of 0 and a least-to-greatest ratio of 1 mean that all languages cost the same."
-    table = figures(rows, look.subjects, title, 2 * look.top)
-    return [Block(title, table, reading, "unit and variant: under each measure; intervals: in the notes")]
+    groups = []
+    for (name,), part in table.group_by("set", maintain_order=True):
+        found = {(row["unit"], row["subject"]): row for row in part.iter_rows(named=True)}
+        rows = []
+        for key, words in (("gini", "Gini"), ("min_max_ratio", "least over greatest")):
+            for unit in part["unit"].unique(maintain_order=True):
+                cells = [_with_interval(found.get((unit, subject)), key) for subject in look.subjects]
+                rows.append([Cell(f"{words}, tokens per {UNITS.get(unit, unit)}"), *cells])
+        groups.append(Group(rows, shown(str(name), 80)))
+    head = [Cell("measure"), *(Cell(shown(subject), number=True) for subject in look.subjects)]
+    reading = "A Gini of 0 and a least-over-greatest of 1 mean that all languages cost the same."
+    scale = "unit: ratio; the second line is the 95 % interval"
+    return [Block(title, Table(title, head, groups), reading, scale, tall=True)]
+
+
+def _with_interval(row: Mapping[str, Any] | None, key: str) -> Cell:
+    if row is None or row[key] is None:
+        return Cell(NONE, number=True)
+    low, high = row[f"{key}_low"], row[f"{key}_high"]
+    between = None if low is None else f"{number(low, 3)} to {number(high, 3)}"
+    return Cell(number(row[key], 3), sub=between, number=True)
 
 
 def _scripts(look: Look, table: pl.DataFrame) -> list[Block]:

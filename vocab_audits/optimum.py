@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from vocab_audits import computelaw as law
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from workbench.tokenizer import Tokenizer
 
 TOTALS = "ratio of totals"
+SPELLED = 0.01
+"""Share of unknown tokens above which compression is that of text which is lost, and no gap is given."""
+
+BILLION = 1e9
 PLAIN = f"to T*; {law.FIT}"
 ADJUSTED = f"to T* times the bytes of equal content; {law.FIT}"
 TRAINED, HELD = "on nine tenths of the text, which it is trained on", "on a tenth of the text, held out"
@@ -124,10 +129,11 @@ def _measured(tokenizer: Tokenizer, corpus: Corpus) -> pl.DataFrame:
     rows = []
     for file in corpus.files:
         for batch in corpus.file_batches(file):
-            tokens = len(tokenizer.encode_batch(batch.texts).ids)
+            ids = tokenizer.encode_batch(batch.texts).ids
+            lost = int(np.isin(ids, sorted(tokenizer.unknown)).sum()) if tokenizer.unknown else 0
             size = len("".join(batch.texts).encode())
-            rows.append((_domain(file), batch.language or UNKNOWN, len(batch.texts), size, tokens))
-    sizes = ["documents", "bytes", "tokens"]
+            rows.append((_domain(file), batch.language or UNKNOWN, len(batch.texts), size, len(ids), lost))
+    sizes = ["documents", "bytes", "tokens", "unknown_tokens"]
     parts = pl.DataFrame(rows, schema=["domain", "language", *sizes], orient="row")
     if not parts["bytes"].sum():
         raise corpus.no_text()
@@ -157,12 +163,13 @@ def _with_targets(sizes: pl.DataFrame, content: dict[str, float], asked: Asked) 
     known = pl.col("language").replace_strict(content, default=None, return_dtype=pl.Float64)
     table = sizes.with_columns(bytes_per_token=rate, content_bytes=known)
     own = asked.target * pl.col("content_bytes")
+    spelled = pl.when(pl.col("unknown_tokens") <= SPELLED * pl.col("tokens")).then(pl.col("bytes_per_token"))
     return table.with_columns(
         tokens_per_parameter=asked.per_parameter / pl.col("bytes_per_token"),
         target=pl.lit(asked.target),
-        gap=pl.col("bytes_per_token") - asked.target,
+        gap=spelled - asked.target,
         adjusted_target=own,
-        adjusted_gap=pl.col("bytes_per_token") - own,
+        adjusted_gap=spelled - own,
     )
 
 
@@ -179,9 +186,10 @@ def _whole(name: str, row: dict[str, Any], asked: Asked) -> Iterator[Finding]:
     )  # fmt: skip
     if rate is None:
         return
+    note = _lost(row) if row["gap"] is None else law.outside(asked.compute, rate)
     yield Finding(
-        name, "optimum", "gap_to_recommended", rate - asked.target, PLAIN, "bytes per token",
-        note=law.outside(asked.compute, rate), evidence=f"{rate / asked.target:.3f} times the recommended",
+        name, "optimum", "gap_to_recommended", row["gap"], PLAIN, "bytes per token", note=note,
+        evidence=f"{rate / asked.target:.3f} times the recommended" if row["gap"] is not None else None,
     )  # fmt: skip
     ratio = f"at {asked.per_parameter:g} bytes per parameter, for English; {law.FIT}"
     yield Finding(
@@ -191,11 +199,16 @@ def _whole(name: str, row: dict[str, Any], asked: Asked) -> Iterator[Finding]:
     said = f"of C = 6 N B / T, {budget}"
     note = law.outside(asked.compute, rate)
     for measure, value, unit in (
-        ("optimal_parameters", best.parameters, "parameters"),
-        ("optimal_text", best.bytes, "bytes"),
-        ("optimal_tokens", best.tokens, "tokens"),
+        ("optimal_parameters", best.parameters, "10⁹ parameters"),
+        ("optimal_text", best.bytes, "10⁹ bytes"),
+        ("optimal_tokens", best.tokens, "10⁹ tokens"),
     ):
-        yield Finding(name, "optimum", measure, value, said, unit, note=note)
+        yield Finding(name, "optimum", measure, value / BILLION, said, unit, note=note)
+
+
+def _lost(row: dict[str, Any]) -> str:
+    share = row["unknown_tokens"] / row["tokens"]
+    return f"not applicable: {share:.1%} of the tokens stand for text without an entry"
 
 
 def _by_language(name: str, table: pl.DataFrame) -> Iterator[Finding]:
@@ -204,6 +217,8 @@ def _by_language(name: str, table: pl.DataFrame) -> Iterator[Finding]:
             note = None
             if row["bytes_per_token"] is None:
                 note = "not applicable: no tokens"
+            elif row["gap"] is None:
+                note = _lost(row)
             elif row[key] is None:
                 note = "not applicable: no text parallel to English tells its bytes of equal content"
             yield Finding(

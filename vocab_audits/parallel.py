@@ -90,7 +90,7 @@ class ParallelSet(NamedTuple):
 
 
 def parallel_sets(segmenter: Segmenter, corpus: Corpus, reference: str | None) -> list[ParallelSet]:
-    """The parallel parts of a corpus, measured with a segmenter; none is read further than it must be.
+    """The parallel parts of a corpus, the longest first, measured with a segmenter.
 
     A part is the files of one folder that have as many lines each, or the example sentences of spaCy, of
     which a language is taken if it has as many sentences as the reference, of like lengths in their order.
@@ -119,7 +119,7 @@ def parallel_sets(segmenter: Segmenter, corpus: Corpus, reference: str | None) -
                 f"{reference!r} and {listed}; leave it out, or give translations line for line"
             )
         found.append(made)
-    return found
+    return sorted(found, key=lambda each: -each.size)
 
 
 def _candidates(corpus: Corpus, reference: str | None) -> dict[str, Sequence[CorpusFile]]:

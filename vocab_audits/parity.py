@@ -292,8 +292,9 @@ def _findings(
         )
     for row in rows[""]:
         yield from _premiums(name, row, to, named)
+    lossy = [row["language"] for row in rows[""] if row["unspelled_lines"]]
     for row in rows["_inequality"]:
-        yield from _unequal(name, row, named)
+        yield from _unequal(name, row, named, lossy)
     worst = max(rows[""], key=lambda row: row["premium_line"] or 0.0)
     yield Finding(
         name, "parity", "worst_premium", worst["premium_line"], f"{to}, tokens per line{named}", "ratio",
@@ -329,12 +330,14 @@ def _premiums(name: str, row: dict[str, Any], to: str, named: str) -> Iterator[F
         )
 
 
-def _unequal(name: str, row: dict[str, Any], named: str) -> Iterator[Finding]:
+def _unequal(name: str, row: dict[str, Any], named: str, lossy: list[str]) -> Iterator[Finding]:
     variant = f"between languages, tokens per {NAMES[row['unit']]}{named}"
     for measure in ("gini", "min_max_ratio"):
         note = f"cheapest {row['cheapest']}, dearest {row['dearest']}" if row["cheapest"] else None
         if row[measure] is None:
             note = "not applicable: no tokens"
+        elif lossy:
+            note = f"{note}; text without an entry makes {', '.join(lossy)} look cheap"
         evidence = _interval(row, measure)
         yield Finding(name, "parity", measure, row[measure], variant, "ratio", note=note, evidence=evidence)
 

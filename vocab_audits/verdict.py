@@ -18,6 +18,8 @@ KEY_FIGURES = {
                      "class.merge_blocked"),
     "pipeline": ("special_text_is_control", "distinct_texts_merged", "prefix_unstable"),
     "genealogy": ("depth", "orphans"),
+    "parity": ("worst_premium",),
+    "optimum": ("gap_to_recommended",),
     "compression": ("bytes_per_token", "fertility", "coverage", "renyi_efficiency"),
 }  # fmt: skip
 """Figures that the summary shows; of another audit, the first of them."""

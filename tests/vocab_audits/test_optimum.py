@@ -202,7 +202,7 @@ def test_compression_of_the_corpus_and_what_follows(tmp_path, tokenizer):
     assert value(outcome, "gap_to_recommended", PLAIN) == pytest.approx(rate - target)
     assert value(outcome, "tokens_per_parameter") == pytest.approx(60 / rate)
     parameters, text = value(outcome, "optimal_parameters"), value(outcome, "optimal_text")
-    assert 6 * parameters * text / rate == pytest.approx(1e20)
+    assert 6 * parameters * 1e9 * text * 1e9 / rate == pytest.approx(1e20)
     assert value(outcome, "optimal_tokens") * rate == pytest.approx(text)
     table = outcome.tables["optimum"]
     assert table.select("domain", "language").rows()[:3] == [(None, None), (None, "de"), (None, "en")]
@@ -230,6 +230,19 @@ def test_without_parallel_text_nothing_is_adjusted(tmp_path, tokenizer):
     (row,) = rows_of(outcome, "gap_to_recommended", ADJUSTED, "de").to_dicts()
     assert row["value"] is None
     assert row["note"].startswith("not applicable: no text parallel to English")
+
+
+def test_no_gap_where_the_text_is_lost(tmp_path):
+    made = load(builders.wordpiece(["the", "cat", "sat", "##s"]), "words")
+    outcome = optimum(
+        made, corpus(tmp_path, en=["the cat sat"] * 5, de=["der kater"] * 5), largest=0, mask=()
+    )
+    assert value(outcome, "gap_to_recommended", PLAIN, "en") == pytest.approx(11 / 3 - law.recommended(1e20))
+    for language in ("de", None):
+        (row,) = rows_of(outcome, "gap_to_recommended", PLAIN, language).to_dicts()
+        assert row["value"] is None
+        assert row["note"].endswith("of the tokens stand for text without an entry")
+    assert outcome.tables["optimum"].filter(language="de")["unknown_tokens"].item() == 10
 
 
 def test_domains_are_folders_or_files_without_a_language(tmp_path, tokenizer):
