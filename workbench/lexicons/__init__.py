@@ -1,41 +1,97 @@
-"""Morph lexicons by name or from files of the formats that linguists share."""
+"""Morph lexicons by name, or from files of the formats that linguists share."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from workbench.errors import UnreadableFile
-from workbench.lexicon import SCHEMA, MorphLexicon
+from workbench.errors import SutureError, UnreadableFile
+from workbench.languages import language_of
+from workbench.lexicon import LEDGER, SCHEMA, MorphLexicon
+from workbench.lexicons.files import lexicon_files
+from workbench.lexicons.rows import Gathered, gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["open_lexicon", "read_lexicon"]
 
 
-def open_lexicon(*specs: str) -> MorphLexicon:
+def open_lexicon(*specs: str, progress: Callable[[str], None] = lambda _: None) -> MorphLexicon:
     """Opens lexicons and takes them together.
 
     Args:
-        specs: paths of files or folders, or names of the catalog.
+        specs: ``embedded`` or ``embedded:de,fi``; a file or a folder of files, ``PATH#format=NAME`` where
+            the format is not to be told by the content. Several are taken together.
+        progress: told each file before it is read.
 
     Raises:
-        UnreadableFile: a path is missing or of no known format.
+        UnreadableFile: a path is missing, of no known format, or nothing of it can be used.
     """
-    (spec,) = specs
-    path = Path(spec)
-    if not path.is_file():
-        raise UnreadableFile(f"a lexicon must be a file; {spec} is none; check the path")
-    rows = [line.split("\t") for line in path.read_text("utf-8").splitlines() if "\t" in line]
-    columns = {"word": [row[0] for row in rows], "morphs": [row[1].split(" ") for row in rows]}
-    table = pl.DataFrame(columns, {"word": pl.String(), "morphs": pl.List(pl.String())})
-    table = table.with_columns(
-        [
-            pl.lit({"language": path.name.partition(".")[0], "how": "concatenative"}.get(name))
-            .cast(kind)
-            .alias(name)
-            for name, kind in SCHEMA.items()
-            if name not in table.columns
-        ]
-    )
+    if not specs:
+        raise SutureError("a lexicon must be named; got none; give embedded, a file or a folder")
+    found = [_open(spec, progress) for spec in specs]
+    if len(found) == 1:
+        return found[0]
+    frame = pl.concat([each.frame for each in found])
+    kept = frame.unique(["language", "word", "morphs"], keep="first", maintain_order=True)
     return MorphLexicon(
-        path.stem, spec, table.select(SCHEMA.names()), digest=hashlib.sha256(path.read_bytes()).hexdigest()
+        " + ".join(each.name for each in found),
+        " ".join(specs),
+        kept,
+        pl.concat([each.ledger for each in found]),
+        hashlib.sha256("\n".join(str(each.digest) for each in found).encode()).hexdigest(),
+        "; ".join(dict.fromkeys(each.licence for each in found if each.licence)) or None,
+        tuple(note for each in found for note in each.notes),
     )
+
+
+def _open(spec: str, progress: Callable[[str], None]) -> MorphLexicon:
+    name, _, languages = spec.partition(":")
+    if name == "embedded" and not Path(spec).exists():
+        from workbench.lexicons.embedded import embedded  # noqa: PLC0415 its dictionaries are an extra
+
+        progress(spec)
+        return embedded(tuple(part for part in languages.split(",") if part) or None)
+    text, _, form = spec.partition("#format=")
+    return read_lexicon(Path(text).expanduser(), form or None, progress)
+
+
+def read_lexicon(
+    path: Path, form: str | None = None, progress: Callable[[str], None] = lambda _: None
+) -> MorphLexicon:
+    """Reads a lexicon file, or all of a folder.
+
+    Args:
+        path: the file or folder. A file's language is the first part of its name where that is a language
+            code (``eng.word.dev.tsv``, ``de.tsv``), unless its rows name one.
+        form: format of its files, where it is not to be told by their content.
+        progress: told each file before it is read.
+
+    Raises:
+        UnreadableFile: it is missing, of no known format, not UTF-8, or holds no row that can be used.
+    """
+    if not path.exists():
+        raise UnreadableFile(f"a lexicon must be a file or a folder; {path} does not exist; check the path")
+    files = lexicon_files(path)
+    parts: list[Gathered] = []
+    digests = []
+    for file in files:
+        progress(str(file))
+        parts.append(gathered(file, language_of(file.name.split(".")[0].split("_")[0]) or "und", form))
+        with file.open("rb") as raw:
+            digests.append(hashlib.file_digest(raw, "sha256").hexdigest())
+    frame = pl.concat([part.frame for part in parts]) if parts else SCHEMA.to_frame()
+    left = pl.concat([part.ledger for part in parts]) if parts else LEDGER.to_frame()
+    if not frame.height:
+        reasons = ", ".join(f"{rows} {reason}" for _, reason, rows, *_ in left.iter_rows()) or "no rows"
+        raise UnreadableFile(
+            f"a lexicon must hold segmented words; {path} has none that can be used ({reasons}); "
+            "check its format"
+        )
+    listed = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    formats = ", ".join(dict.fromkeys(part.format for part in parts))
+    return MorphLexicon(path.stem, str(path), frame, left, listed, None, (f"read as {formats}",))

@@ -1,0 +1,195 @@
+"""Lexicon files, read block by block into rows of cells with their line numbers."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from workbench.corpusfiles import CorpusFile, blocks, is_utf16
+from workbench.errors import MissingExtra, SutureError, UnreadableFile, upstream
+from workbench.lexicons.formats import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SUFFIXES = (".tsv", ".txt", ".csv", ".conllu", ".xlsx", ".parquet", ".segmentations", ".word")
+"""Suffixes that a folder's lexicon files have, ``.gz`` set aside; a file named by hand may have any."""
+
+SAMPLE = 200
+"""Rows that tell the format."""
+
+
+class Block(NamedTuple):
+    """Rows of a file: a column ``cells``, or named columns, and ``line``, the number counted from 1."""
+
+    rows: pl.DataFrame
+    format: str
+
+
+def lexicon_files(path: Path) -> list[Path]:
+    """The lexicon files of a folder, or the file itself.
+
+    Raises:
+        UnreadableFile: there is none.
+    """
+    if path.is_file():
+        return [path]
+    found = sorted(each for each in path.rglob("*") if each.is_file() and _is_one(each))
+    if not found:
+        raise UnreadableFile(
+            f"a lexicon must be a file, or a folder with files ending in {', '.join(SUFFIXES)}; {path} is "
+            "neither; check the path"
+        )
+    return found
+
+
+def _is_one(path: Path) -> bool:
+    known = any(suffix in SUFFIXES for suffix in path.suffixes[-2:])
+    return known and not path.name.startswith((".", "README"))
+
+
+def read_blocks(path: Path, forced: str | None = None) -> Iterator[Block]:
+    """The rows of a file, some megabytes at a time.
+
+    Args:
+        path: the file.
+        forced: name of its format, where it is not to be told by its content.
+
+    Raises:
+        UnreadableFile: it is not UTF-8, damaged, or of no known format.
+    """
+    suffix = (path.suffixes[-2:-1] or [""])[0] if path.suffix == ".gz" else path.suffix
+    if suffix == ".xlsx" or forced == "morpholex-xlsx":
+        yield from _sheets(path)
+    elif suffix == ".csv":
+        yield from _csv(path, forced)
+    else:
+        yield from _lines(path, forced)
+
+
+def told(rows: list[list[str]], path: Path, forced: str | None) -> str:
+    """The format of some rows.
+
+    Raises:
+        SutureError: no such format, or none fits.
+    """
+    if forced is not None:
+        if forced not in FORMATS:
+            raise SutureError(
+                f"a lexicon's format must be one of {', '.join(FORMATS)}; got {forced!r}; pick one of these"
+            )
+        return forced
+    for name, known in FORMATS.items():
+        if known.header and set(known.header) <= {cell.strip() for cell in rows[0]}:
+            return name
+        if not known.header and known.fits(rows):
+            return name
+    raise UnreadableFile(
+        f"a lexicon must be of a known format ({', '.join(FORMATS)}, conllu); {path} is of none: its first "
+        f"row is {rows[0][:4]}; name the format as PATH#format=NAME"
+    )
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Lines of a text file by blocks, with the number of each block's first line, counted from 1."""
+    file = CorpusFile(path, str(path), "lines")
+    if is_utf16(file):
+        raise UnreadableFile(f"a lexicon must be UTF-8; {path} is UTF-16; convert it")
+    number = 1
+    for block in blocks(file, 1 << 22):
+        try:
+            text = block.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").decode()
+        except UnicodeDecodeError as error:
+            line = number + block.count(b"\n", 0, error.start)
+            raise UnreadableFile(
+                f"a lexicon must be UTF-8; line {line} of {path} has the byte 0x{block[error.start]:02X}; "
+                "convert or correct it"
+            ) from None
+        found = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+        yield number, found
+        number += len(found)
+
+
+def _lines(path: Path, forced: str | None) -> Iterator[Block]:
+    name = None
+    for first, found in text_lines(path):
+        numbered = pl.DataFrame({"text": found}).with_row_index("line", first)
+        kept = numbered.filter(
+            (pl.col("text").str.strip_chars() != "") & ~pl.col("text").str.starts_with("#")
+        ).with_columns(pl.col("line").cast(pl.Int64), cells=pl.col("text").str.split("\t"))
+        if not kept.height:
+            continue
+        if name is None:
+            name = told(kept["cells"].head(SAMPLE).to_list(), path, forced)
+        if FORMATS[name].header:
+            raise UnreadableFile(
+                f"a lexicon of the format {name} must be CSV; {path} is not named so; rename it to .csv"
+            )
+        yield Block(kept.select("line", "cells"), name)
+
+
+def _csv(path: Path, forced: str | None) -> Iterator[Block]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with (
+        upstream(f"{path} must be CSV in UTF-8"),
+        opened(path, "rt", encoding="utf-8-sig", newline="") as file,
+    ):
+        sample = file.read(1 << 16)
+        tab = sample.partition("\n")[0].count("\t") > sample.partition("\n")[0].count(",")
+        file.seek(0)
+        reader = csv.reader(file, delimiter="\t" if tab else ",")
+        head = next(reader, [])
+        if not head:
+            raise UnreadableFile(f"a lexicon must hold rows; {path} is empty; fetch it again")
+        name = told([head, *islice(csv.reader(io.StringIO(sample)), 1, SAMPLE)], path, forced)
+        headed = bool(FORMATS[name].header)
+        columns = [each.strip() for each in head]
+        rows, lines = ([], []) if headed else ([head], [1])
+        for row in reader:
+            rows.append(row)
+            lines.append(reader.line_num)
+            if len(rows) == 1 << 16:
+                yield Block(_table(rows, lines, columns if headed else None), name)
+                rows, lines = [], []
+        if rows:
+            yield Block(_table(rows, lines, columns if headed else None), name)
+
+
+def _table(rows: list[list[str]], lines: list[int], columns: list[str] | None) -> pl.DataFrame:
+    if columns is None:
+        return pl.DataFrame({"line": lines, "cells": rows}, {"line": pl.Int64, "cells": pl.List(pl.String)})
+    full = [row + [""] * (len(columns) - len(row)) for row in rows]
+    data = {name: [row[place] for row in full] for place, name in enumerate(columns) if name}
+    return pl.DataFrame(data).with_columns(pl.Series("line", lines, pl.Int64))
+
+
+def _sheets(path: Path) -> Iterator[Block]:
+    try:
+        import fastexcel  # noqa: PLC0415 it is an extra
+    except ImportError as error:
+        raise MissingExtra(
+            f"fastexcel must be installed to read {path}; it is not ({error}); "
+            "run pip install 'suture[linguistics]'"
+        ) from None
+    wanted = FORMATS["morpholex"].header
+    some = False
+    with upstream(f"{path} must be a workbook"):
+        book = fastexcel.read_excel(path)
+        for sheet in book.sheet_names:
+            table = book.load_sheet(sheet, dtypes="string").to_polars()
+            if set(wanted) <= set(table.columns):
+                some = True
+                yield Block(
+                    table.with_row_index("line", 2).with_columns(pl.col("line").cast(pl.Int64)), "morpholex"
+                )
+    if not some:
+        raise UnreadableFile(
+            f"a workbook must have a sheet with the columns {', '.join(wanted)}; {path} has none; export the "
+            "sheet as CSV"
+        )
