@@ -35,9 +35,7 @@ def brute(segmenter, word: str, before: str):
 
 SEGMENTERS = {
     "byte level": lambda: load(builders.byte_level([b"pl", b"play"], [(b"p", b"l"), (b"pl", b"ay")][:1])),
-    "word pieces": lambda: load(
-        builders.wordpiece(["[UNK]", "play", "##ing", "a", "str", "##a", "##s"])
-    ),
+    "word pieces": lambda: load(builders.wordpiece(["[UNK]", "play", "##ing", "a", "str", "##a", "##s"])),
     "spacy": lambda: load_segmenter("spacy:en"),
     "bert": lambda: load(str(need("bert"))),
     "gpt2": lambda: load("tiktoken:r50k_base"),

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".tsv", ".txt", ".csv", ".conllu", ".xlsx", ".parquet", ".segmentations", ".word")
 """Suffixes that a folder's lexicon files have, ``.gz`` set aside; a file named by hand may have any."""
 
+BLOCK = 1 << 22
+"""Bytes read at a time."""
+
 SAMPLE = 200
 """Rows that tell the format."""
 
@@ -102,7 +105,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     if is_utf16(file):
         raise UnreadableFile(f"a lexicon must be UTF-8; {path} is UTF-16; convert it")
     number = 1
-    for block in blocks(file, 1 << 22):
+    for block in blocks(file, BLOCK):
         try:
             text = block.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").decode()
         except UnicodeDecodeError as error:

@@ -103,7 +103,7 @@ def _derived(_: pl.DataFrame) -> dict[str, pl.Expr]:
 
 def _morpho_challenge(_: pl.DataFrame) -> dict[str, pl.Expr]:
     # Alternatives stand behind commas. Where they cut differently, the row has no one segmentation.
-    surface = cell(1).str.replace_all(r":[^\s,]+", "").str.replace_all(r"(^|[\s,])~(?=$|[\s,])", "$1")
+    surface = cell(1).str.replace_all(r":[^\s,]+", "").str.replace_all(r"(^|[\s,])~", "$1")
     ways = surface.str.split(",").list.eval(pl.element().str.strip_chars().str.replace_all(r"\s+", " "))
     return {
         "word": cell(0),
