@@ -1,0 +1,141 @@
+"""Gold and predicted boundaries of many words compared, as arrays; no loop over words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.cutting import Cuts
+    from workbench.lexicon import Bounds
+
+    Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Words with their gold boundaries and a segmenter's, both in bytes.
+
+    Attributes:
+        words: the words.
+        gold: boundaries between morphs.
+        cuts: where a segmenter cuts.
+    """
+
+    words: Sequence[str]
+    gold: Bounds
+    cuts: Cuts
+
+    @cached_property
+    def scored(self) -> NDArray[np.bool_]:
+        """Words without an unknown token, which is no hit and no miss (words,)."""
+        return ~self.cuts.unknown
+
+    @cached_property
+    def hits(self) -> Counts:
+        """Boundaries in both (words,)."""
+        same = np.isin(self.gold.keys, self.cuts.bounds.keys, assume_unique=True)
+        return np.bincount(self.gold.rows[same], minlength=len(self.words))
+
+    @property
+    def predicted(self) -> Counts:
+        """Boundaries that the segmenter puts (words,)."""
+        return self.cuts.bounds.counts
+
+    @cached_property
+    def characters(self) -> Counts:
+        """Characters, as code points (words,)."""
+        return np.fromiter(map(len, self.words), np.int64, len(self.words))
+
+    @cached_property
+    def chance(self) -> NDArray[np.float64]:
+        """Hits expected if as many cuts a word were put at random between its characters (words,).
+
+        The mean of the hypergeometric distribution: predicted · gold / places.
+        """
+        places = np.maximum(self.characters - 1, 1)
+        expected: NDArray[np.float64] = self.predicted * self.gold.counts / places
+        return expected
+
+    @cached_property
+    def overlaps(self) -> Overlaps:
+        """What each token holds of each morph."""
+        return _overlaps(self.words, self.gold, self.cuts.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """The stretches between neighbouring cuts of either side: each lies in one morph and in one token.
+
+    Attributes:
+        row: word of each stretch (stretches,).
+        morph: number of its morph, over all words (stretches,).
+        token: number of its token, over all words (stretches,).
+        start: byte offset in its word (stretches,).
+        end: byte offset after it (stretches,).
+        characters: its length in code points (stretches,).
+        morph_rows: word of each morph (morphs,).
+        morph_characters: length of each morph in code points (morphs,).
+        token_rows: word of each token (tokens,).
+    """
+
+    row: Counts
+    morph: Counts
+    token: Counts
+    start: Counts
+    end: Counts
+    characters: Counts
+    morph_rows: Counts
+    morph_characters: Counts
+    token_rows: Counts
+
+    @cached_property
+    def integrity(self) -> NDArray[np.float64]:
+        """Of each morph, the greatest share of its characters that one token holds (morphs,)."""
+        most = np.zeros(len(self.morph_rows), np.int64)
+        np.maximum.at(most, self.morph, self.characters)
+        share: NDArray[np.float64] = most / self.morph_characters
+        return share
+
+    @cached_property
+    def turbid(self) -> NDArray[np.bool_]:
+        """Tokens that hold parts of several morphs, of which one at least is not whole (tokens,)."""
+        broken = self.characters < self.morph_characters[self.morph]
+        size = len(self.token_rows)
+        several = np.bincount(self.token, minlength=size) > 1
+        return several & (np.bincount(self.token[broken], minlength=size) > 0)
+
+
+def _overlaps(words: Sequence[str], gold: Bounds, predicted: Bounds) -> Overlaps:
+    count = len(words)
+    starts = np.concatenate([[0], np.cumsum(gold.sizes + 1)[:-1]]) if count else gold.sizes
+    edges = np.unique(np.concatenate([gold.keys, predicted.keys, starts, starts + gold.sizes]))
+    row = np.searchsorted(starts, edges, side="right") - 1
+    inner = row[1:] == row[:-1]
+    low, high, row = edges[:-1][inner], edges[1:][inner], row[:-1][inner]
+    # Each boundary on a side begins a morph, or a token, and so does each word.
+    morph = np.searchsorted(np.sort(np.concatenate([starts, gold.keys])), low, side="right") - 1
+    token = np.searchsorted(np.sort(np.concatenate([starts, predicted.keys])), low, side="right") - 1
+    stream = np.frombuffer("\0".join([*words, ""]).encode(), np.uint8)
+    before = np.concatenate([[0], np.cumsum((stream & 0xC0) != 0x80)])
+    characters = before[high] - before[low]
+    morphs = int(gold.counts.sum()) + count
+    lengths = np.bincount(morph, characters, minlength=morphs).astype(np.int64)
+    return Overlaps(
+        row,
+        morph,
+        token,
+        low - starts[row],
+        high - starts[row],
+        characters,
+        np.repeat(np.arange(count), gold.counts + 1),
+        lengths,
+        np.repeat(np.arange(count), predicted.counts + 1),
+    )

@@ -1,0 +1,109 @@
+"""The larger tables of the alignment audit: words with both segmentations, and morphs with their splits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from vocab_audits.boundaries import Compared
+
+WORDS = pl.Schema(
+    {
+        "language": pl.String(),
+        "form": pl.String(),
+        "word": pl.String(),
+        "morphs": pl.List(pl.String()),
+        "pieces": pl.List(pl.String()),
+        "hits": pl.Int64(),
+        "missed": pl.Int64(),
+        "false": pl.Int64(),
+        "family": pl.String(),
+    }
+)
+MORPHS = pl.Schema(
+    {
+        "language": pl.String(),
+        "form": pl.String(),
+        "morph": pl.String(),
+        "role": pl.String(),
+        "occurrences": pl.Int64(),
+        "intact": pl.Float64(),
+        "splits": pl.Int64(),
+        "majority": pl.Float64(),
+    }
+)
+
+
+def pieces_of(compared: Compared) -> list[list[bytes]]:
+    """Pieces of each word between its cuts at characters' edges."""
+    data = [word.encode() for word in compared.words]
+    places, offsets = compared.cuts.bounds.places.tolist(), compared.cuts.bounds.offsets.tolist()
+    found = []
+    for row, text in enumerate(data):
+        ends = [0, *places[offsets[row] : offsets[row + 1]], len(text)]
+        found.append([text[low:high] for low, high in zip(ends, ends[1:], strict=False)])
+    return found
+
+
+def families(frame: pl.DataFrame) -> tuple[pl.Series, str]:
+    """What words belong together, and how that is known: by lemma, else by their longest morph."""
+    if frame["lemma"].count():
+        return frame["lemma"], "words of one lemma"
+    return longest(frame["morphs"]), "words with one longest morph, for want of lemmas"
+
+
+def longest(morphs: pl.Series) -> pl.Series:
+    """The longest morph of each word, the first of several."""
+    place = pl.element().str.len_chars().arg_max()
+    at = morphs.list.eval(place).list.first()
+    return (
+        pl.DataFrame({"morphs": morphs, "at": at}).select(pl.col("morphs").list.get(pl.col("at"))).to_series()
+    )
+
+
+def words_table(compared: Compared, frame: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The words with most boundaries missed or added, families together."""
+    missed = compared.gold.counts - compared.hits
+    false = compared.predicted - compared.hits
+    family, _ = families(frame)
+    wrong = np.where(compared.scored, missed + false, -1)
+    order = np.argsort(-wrong, kind="stable")[:most]
+    pieces = pieces_of(compared)
+    return pl.DataFrame(
+        {
+            "word": frame["word"].gather(order),
+            "morphs": frame["morphs"].gather(order),
+            "pieces": pl.Series([[piece.decode() for piece in pieces[row]] for row in order.tolist()],
+                                dtype=pl.List(pl.String)),
+            "hits": compared.hits[order],
+            "missed": missed[order],
+            "false": false[order],
+            "family": family.gather(order),
+        }
+    )  # fmt: skip
+
+
+def morphs_table(split: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Morphs that recur, by how often: share intact, distinct splits, share of the commonest split.
+
+    Args:
+        split: a row a morph of every word, from ``consistency.splits``.
+        frame: the words' entries.
+    """
+    flat = frame.select(
+        "morphs", pl.col("roles").fill_null(pl.col("morphs").list.eval(pl.lit(None, pl.String)))
+    )
+    roles = flat["roles"].list.eval(pl.element().cast(pl.String)).explode(empty_as_null=True)
+    table = split.with_columns(roles.alias("role"))
+    counts = table.group_by("morph", "role", "split").agg(pl.len().alias("count"), pl.col("intact").sum())
+    found = counts.group_by("morph", "role").agg(
+        occurrences=pl.col("count").sum(),
+        intact=pl.col("intact").sum() / pl.col("count").sum(),
+        splits=pl.len(),
+        majority=pl.col("count").max() / pl.col("count").sum(),
+    )
+    recurring = found.filter(pl.col("occurrences") > 1)
+    return recurring.sort("occurrences", "morph", "role", descending=[True, False, False], nulls_last=True)
