@@ -22,7 +22,8 @@ _INSTALL = 'its example sentences need the package; install it with pip install 
 @cache
 def catalog() -> dict[str, dict[str, Any]]:
     """Every named corpus as ``corpora/catalog.toml`` declares it."""
-    return tomllib.loads((bundle("corpora") / "catalog.toml").read_text("utf-8"))
+    tables = tomllib.loads((bundle("corpora") / "catalog.toml").read_text("utf-8"))
+    return {name: table for name, table in tables.items() if table.get("kind", "corpus") == "corpus"}
 
 
 def catalogued(name: str) -> tuple[tuple[CorpusFile, ...], dict[str, str], tuple[CorpusProblem, ...]]:
