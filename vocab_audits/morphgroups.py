@@ -70,9 +70,8 @@ def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
     yield "how", frame["how"].cast(pl.String)
     yield "part of speech", frame["pos"]
     yield "morphs", frame["morphs"].list.len().cast(pl.String)
-    bands = [f"up to {most}" for most in LENGTHS]
-    lengths = frame["word"].str.len_chars()
-    yield "characters", lengths.cut(LENGTHS, labels=[*bands, f"over {LENGTHS[-1]}"]).cast(pl.String)
+    bands = np.array([*(f"up to {most}" for most in LENGTHS), f"over {LENGTHS[-1]}"])
+    yield "characters", pl.Series(bands[np.searchsorted(LENGTHS, frame["word"].str.len_chars().to_numpy())])
     known, _ = frequencies(frame)
     if known is not None:
         rank = pl.Series(known).fill_nan(None).rank("ordinal", descending=True)
