@@ -10,6 +10,7 @@ from fontTools import unicodedata as scripts
 from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
 from vocab_audits.cells import Cell, Scale, label, number, percent, shown, token_cell
 from vocab_audits.drawings_fairness import optimum, parity, persistence
+from vocab_audits.drawings_morphology import morphology
 from vocab_audits.looks import Drawn, Look
 
 if TYPE_CHECKING:
@@ -285,6 +286,7 @@ DRAWINGS: dict[str, Callable[[Look], Drawn]] = {
     "genealogy": _genealogy,
     "pipeline": _pipeline,
     "parity": parity,
+    "morphology": morphology,
     "persistence": persistence,
     "optimum": optimum,
 }

@@ -150,8 +150,8 @@ def _part(
     return Part(
         rows,
         groups(compared, frame).select(*at, pl.all()),
-        words_table(compared, frame, settings.words).select(*at, pl.all()).cast(dict(WORDS)),
-        morphs_table(split, frame).select(*at, pl.all()).cast(dict(MORPHS)),
+        words_table(compared, frame, settings.words).select(*at, pl.all()).cast(WORDS),
+        morphs_table(split, frame).select(*at, pl.all()).cast(MORPHS),
     )
 
 

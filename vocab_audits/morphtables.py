@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,12 @@ WORDS = pl.Schema(
         "missed": pl.Int64(),
         "false": pl.Int64(),
         "family": pl.String(),
+        "sample": pl.Boolean(),
     }
 )
+SAMPLE = 40
+"""Words of several morphs that every segmenter's table holds, evenly spread over the lexicon."""
+
 MORPHS = pl.Schema(
     {
         "language": pl.String(),
@@ -44,7 +49,7 @@ def pieces_of(compared: Compared) -> list[list[bytes]]:
     found = []
     for row, text in enumerate(data):
         ends = [0, *places[offsets[row] : offsets[row + 1]], len(text)]
-        found.append([text[low:high] for low, high in zip(ends, ends[1:], strict=False)])
+        found.append([text[low:high] for low, high in pairwise(ends)])
     return found
 
 
@@ -65,12 +70,16 @@ def longest(morphs: pl.Series) -> pl.Series:
 
 
 def words_table(compared: Compared, frame: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The words with most boundaries missed or added, families together."""
+    """The words with most boundaries missed or added, and after them a sample that is the same for all."""
     missed = compared.gold.counts - compared.hits
     false = compared.predicted - compared.hits
     family, _ = families(frame)
     wrong = np.where(compared.scored, missed + false, -1)
-    order = np.argsort(-wrong, kind="stable")[:most]
+    several = np.flatnonzero(compared.gold.counts > 0)
+    spread = np.unique(np.linspace(0, max(len(several) - 1, 0), min(SAMPLE, len(several))).astype(np.int64))
+    sample = several[spread]
+    worst = np.argsort(-wrong, kind="stable")[:most]
+    order = np.concatenate([worst, np.setdiff1d(sample, worst)])
     pieces = pieces_of(compared)
     return pl.DataFrame(
         {
@@ -82,6 +91,7 @@ def words_table(compared: Compared, frame: pl.DataFrame, most: int) -> pl.DataFr
             "missed": missed[order],
             "false": false[order],
             "family": family.gather(order),
+            "sample": np.isin(order, sample),
         }
     )  # fmt: skip
 

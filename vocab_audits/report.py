@@ -147,6 +147,7 @@ def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
         "title": said.get("title") or f"Audit of {', '.join(names[:6])}{' …' if len(names) > 6 else ''}",
         "subjects": said.get("subjects", []),
         "corpus": said.get("corpus"),
+        "lexicon": said.get("lexicon"),
         "skipped": said.get("skipped", []),
         "counts": counts(findings),
         "concerns": listed,

@@ -40,6 +40,7 @@ def as_json(run: Run) -> dict[str, Any]:
         "command": manifest.get("command", []),
         "subjects": manifest.get("subjects", []),
         "corpus": manifest.get("corpus"),
+        "lexicon": manifest.get("lexicon"),
         "skipped": manifest.get("skipped", []),
         "counts": counts(findings),
         "audits": [

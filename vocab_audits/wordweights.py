@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from workbench.languages import TWO_TO_THREE
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
 THREE_TO_TWO = {three: two for two, three in TWO_TO_THREE.items()}

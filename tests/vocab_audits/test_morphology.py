@@ -125,7 +125,22 @@ def over(sums, above, below):
 
 
 PAIRS = [(b"p", b"l"), (b"i", b"n"), (b"in", b"g"), (b"e", b"d")]
-WORDPIECES = "[UNK] play ##ing ##ed ##s p ##l ##a ##y un ##do do e ##v".split()
+WORDPIECES = [
+    "[UNK]",
+    "play",
+    "##ing",
+    "##ed",
+    "##s",
+    "p",
+    "##l",
+    "##a",
+    "##y",
+    "un",
+    "##do",
+    "do",
+    "e",
+    "##v",
+]
 SEGMENTERS = {
     "byte level": lambda: load(builders.byte_level([b"pl", b"in", b"ing", b"ed"], PAIRS)),
     "word pieces": lambda: load(builders.wordpiece(WORDPIECES)),
@@ -133,7 +148,7 @@ SEGMENTERS = {
     "gpt2": lambda: load("tiktoken:r50k_base"),
     "unigram": lambda: load(str(need("mistral-v1"))),
 }
-WORDS = "play|ing play|ed play|s un|do|ing do évè|ne|ments 사람|이 p|l|a|y undo|s ed|ing 日本|語 un|play|ed playing"
+WORDS = "play|ing play|ed play|s un|do|ing do évè|ne|ments 사람|이 p|l|a|y undo|s ed|ing 日本|語 un|play|ed"
 ROWS = [("en", word) for word in WORDS.split()]
 
 
