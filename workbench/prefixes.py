@@ -273,6 +273,48 @@ def _walk(
         found.append(best)
 
 
+class Meeting(NamedTuple):
+    """Where the bytes of the entries of one inventory end in the trie of another.
+
+    Attributes:
+        ids: entries that go on beyond the bytes asked for, in the order of their bytes (n,).
+        nodes: the other's node with what follows in them, −1 where no entry of it begins so (n,).
+    """
+
+    ids: Places
+    nodes: Places
+
+
+def meeting(teacher: Prefixes, student: Prefixes, after: bytes = b"") -> Meeting:
+    """The student's node with the bytes of each teacher entry; both tries are walked a depth at a time.
+
+    Args:
+        teacher: its entries are looked up.
+        student: where they are looked up.
+        after: only teacher entries that begin with these bytes and go on; what follows is looked up.
+    """
+    top = teacher.find(after)
+    if top < 0:
+        return Meeting(np.empty(0, np.int64), np.empty(0, np.int64))
+    found = np.full(len(teacher), -1, np.int64)
+    found[top] = ROOT
+    low, high = int(teacher.children[top]), int(teacher.children[top + 1])
+    while low < high:
+        match = found[teacher.parent[low:high]]
+        going = np.flatnonzero(match >= 0)
+        found[low + going] = student.step(match[going], teacher.byte[low:high][going])
+        low, high = int(teacher.children[low]), int(teacher.children[high])
+    ids = teacher.order[teacher.low[top] + teacher.own[top] : teacher.high[top]]
+    return Meeting(ids, found[teacher.node_of[ids]])
+
+
+def extended(student: Prefixes, nodes: Places) -> NDArray[np.bool_]:
+    """Whether an entry goes on beyond the bytes of each node; False for −1 (n,)."""
+    beyond = student.high - student.low > student.own
+    found: NDArray[np.bool_] = beyond[nodes] & (nodes >= 0)
+    return found
+
+
 def longest_prefix(teacher: Inventory, student: Inventory, *, cache: bool = True) -> Places:
     """φ: of each teacher id, the longest student entry that begins its bytes.
 
