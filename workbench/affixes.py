@@ -5,11 +5,13 @@ are separable prefixes, ``links`` may join the parts of a compound, and each ``p
 
 - ``lemma``: endings, one of which the lemma loses before affixes are added (the empty one by default);
 - ``lemma_prefix``: likewise at its front (a noun class);
-- ``only``: a pattern that the lemma must match;
+- ``longest``: whether only the longest of them that fits is taken off; ``only``: a pattern that the lemma
+  must match;
 - ``stem``: pairs of a pattern and a replacement, the other spellings of what is left; ``plain = false``
   where the unchanged spelling is not meant;
-- ``prefixes``, ``suffixes``, ``clitics``: slots from left to right, each a list of affixes set apart by spaces.
-  A slot may stay empty unless it begins with ``+``. ``(y)I`` is both ``yI`` and ``I``; ``aba|mos`` are two morphs.
+- ``prefixes``, ``suffixes``, ``clitics``: slots from left to right, each a list of affixes set apart by
+  spaces. A slot may stay empty unless it begins with ``+``. ``(y)I`` is both ``yI`` and ``I``; ``aba|mos``
+  are two morphs.
 """
 
 from __future__ import annotations
@@ -85,6 +87,7 @@ class Paradigm:
     name: str
     lemma: tuple[str, ...]
     lemma_prefix: tuple[str, ...]
+    longest: bool
     only: regex.Pattern[str] | None
     stem: tuple[tuple[regex.Pattern[str], str], ...]
     plain: bool
@@ -96,8 +99,9 @@ class Paradigm:
         """What of a lemma can stand in its forms, the unchanged spelling first; none is empty."""
         if self.only is not None and not self.only.search(lemma):
             return
-        for front, end in product(self.lemma_prefix, self.lemma):
-            if not (lemma.startswith(front) and lemma.endswith(end)) or len(lemma) <= len(front) + len(end):
+        ends = [end for end in self.lemma if lemma.endswith(end)]
+        for front, end in product(self.lemma_prefix, ends[:1] if self.longest else ends):
+            if not lemma.startswith(front) or len(lemma) <= len(front) + len(end):
                 continue
             base = lemma[len(front) : len(lemma) - len(end)]
             if self.plain:
@@ -209,10 +213,12 @@ def read(text: str, digest: str = "") -> Affixes:
 
 
 def _paradigm(row: Mapping[str, Any], letters: Mapping[str, str]) -> Paradigm:
+    endings = [form for ending in row.get("lemma", [""]) for form in _spelled(ending, letters)]
     return Paradigm(
         row["name"],
-        tuple(form for ending in row.get("lemma", [""]) for form in _spelled(ending, letters)),
+        tuple(sorted(endings, key=len, reverse=True)),
         tuple(row.get("lemma_prefix", [""])),
+        row.get("longest", False),
         regex.compile(row["only"]) if "only" in row else None,
         tuple((regex.compile(pattern), replacement) for pattern, replacement in row.get("stem", [])),
         row.get("plain", True),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEAST = 3
 """Letters that a part must have."""
 RAREST = 1e-6
-"""Share in running text that a part must reach: once in a million words."""
+"""Share in running text that a part must reach: once in a million words; the shortest, ten times that."""
 
 
 class Parts(NamedTuple):
@@ -56,7 +56,7 @@ def split_compound(
     def score(part: str) -> float | None:
         if part not in known:
             share = frequencies.get(part, 0.0)
-            fits = share >= RAREST and _is_word(part, dictionary, capital)
+            fits = share >= RAREST * (10 if len(part) == LEAST else 1) and _is_word(part, dictionary, capital)
             known[part] = math.log(share) if fits else None
         return known[part]
 
@@ -76,16 +76,13 @@ def split_compound(
     return Parts(tuple(morphs), tuple(role for _, role in chosen), "compound")
 
 
-def splits(
-    text: str, score: _Score, links: Sequence[str], first: bool = True
-) -> Iterator[tuple[tuple[str, str], ...]]:
+def splits(text: str, score: _Score, links: Sequence[str]) -> Iterator[tuple[tuple[str, str], ...]]:
     """Every way to read a text as known parts with at most one link between two of them.
 
     Args:
         text: what is left to split.
         score: of a part, or None where it is not known.
         links: linking elements.
-        first: whether no part stands before.
     """
     if score(text) is not None:
         yield ((text, "root"),)
@@ -97,7 +94,7 @@ def splits(
             if len(rest) < LEAST or text[size : size + len(link)] != link:
                 continue
             middle = ((link, "link"),) if link else ()
-            for tail in splits(rest, score, links, first=False):
+            for tail in splits(rest, score, links):
                 yield ((text[:size], "root"), *middle, *tail)
 
 

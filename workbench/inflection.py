@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.affixes import Affixes, affixes
 from workbench.compounds import Parts, split_compound
-from workbench.errors import MissingExtra, UnknownName
+from workbench.dictionaries import frequencies, lemmas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from workbench.affixes import Morphs, Paradigm
 
-COMPOUNDING = frozenset({"de", "fi"})
+COMPOUNDING = frozenset({"de", "fi", "hu"})
 """Languages whose stems are looked up as compounds."""
 
+LEAST = 2
+"""Letters that a stem must have beside affixes."""
 STEM = 3
 """Letters that the stem of an unknown word must have to be looked up."""
 END = 4
 """Letters that the stem of a known form must have, for it to tell how a longer, unknown word ends."""
 
-KNOWN = ("lemma", "affixes", "stem", "end", "parts", "irregular", "none")
+KNOWN = ("lemma", "affixes", "stem", "parts", "end", "attested", "irregular", "none")
 """How a word was read. ``lemma``: it is its own lemma; ``affixes``: lemma and affixes lead to it. Words that
-the dictionary lacks: ``stem``, its stem makes a lemma of the dictionary; ``end``, like the known form in
-which it ends; ``parts``, a compound or derivation of known words. Whole for want of an analysis: ``irregular``,
-no known affixes lead from the lemma to the form; ``none``, no lemma is known."""
+the dictionary lacks: ``stem``, its stem makes a lemma of the dictionary; ``parts``, a compound or derivation
+of known words; ``end``, like the known form in which it ends; ``attested``, its stem makes a word of the
+frequency list. Whole for want of an analysis: ``irregular``, no known affixes lead from the lemma to the
+form; ``none``, no lemma is known."""
 
 
 class Cut(NamedTuple):
@@ -58,29 +60,6 @@ class Analysis(NamedTuple):
     known: str
 
 
-def lemmas(language: str) -> Mapping[str, str]:
-    """simplemma's dictionary of a language, forms to lemmas, held compressed and decoded on look-up.
-
-    Raises:
-        MissingExtra: simplemma is not installed.
-        UnknownName: it has no such language.
-    """
-    try:
-        from simplemma.strategies.dictionaries import StreamDictionaryFactory  # noqa: PLC0415 an extra
-    except ImportError as error:
-        raise MissingExtra(
-            f"simplemma must be installed to look up lemmas; it is not ({error}); "
-            "run pip install 'suture[linguistics]'"
-        ) from None
-    try:
-        found: Mapping[str, str] = StreamDictionaryFactory(cache_max_size=1).get_dictionary(language)
-    except ValueError:
-        raise UnknownName(
-            f"simplemma must have a dictionary of the language; it has none for {language!r}; give another"
-        ) from None
-    return found
-
-
 def lowered(word: str, language: str) -> str:
     """The word in lower case, as long as before; a word that would change in length is left as it is.
 
@@ -99,7 +78,7 @@ class Analyser:
     Attributes:
         affixes: the language's affix inventory.
         dictionary: lemma of each known form.
-        frequencies: share of each word in lower case in running text, for compounds; may be empty.
+        frequencies: share of each word in lower case in running text; may be empty.
     """
 
     affixes: Affixes
@@ -108,15 +87,13 @@ class Analyser:
 
     @classmethod
     def of(cls, language: str) -> Analyser:
-        """The analyser of a language with the dictionaries of simplemma and, for compounds, wordfreq.
+        """The analyser of a language with the dictionary of simplemma and the frequencies of wordfreq.
 
         Raises:
-            MissingExtra: one of the two is needed and not installed.
+            MissingExtra: one of the two is not installed.
             UnknownName: there is no affix inventory or no dictionary for the language.
         """
-        inventory = affixes(language)
-        shares = frequencies(language) if language in COMPOUNDING else {}
-        return cls(inventory, lemmas(language), shares)
+        return cls(affixes(language), lemmas(language), frequencies(language))
 
     @cached_property
     def _endings(self) -> list[str]:
@@ -125,17 +102,29 @@ class Analyser:
         return sorted(found, key=lambda ending: (len(ending), ending))
 
     @cached_property
+    def _guides(self) -> list[tuple[Callable[[str], tuple[Cut, str] | None], str]]:
+        """What a word without a lemma is read by, in order."""
+        return [
+            (partial(self._by_stem, self._is_lemma), "stem"),
+            (self._by_end, "end"),
+            (self._by_parts, "parts"),
+            (partial(self._by_stem, self._is_attested), "attested"),
+        ]
+
+    @cached_property
     def _nouns(self) -> bool:
         return self.affixes.language == "de"  # its nouns are told by their capital
 
-    def lemma(self, word: str) -> str | None:
-        """The lemma of a form: as written, else in lower case, else with a capital."""
+    def spelled(self, word: str) -> str | None:
+        """How the dictionary spells a form: as written, else in lower case, else with a capital."""
         low = lowered(word, self.affixes.language)
-        for spelling in dict.fromkeys((word, low, low[:1].upper() + low[1:])):
-            found = self.dictionary.get(spelling)
-            if found is not None:
-                return found
-        return None
+        spellings = dict.fromkeys((word, low, low[:1].upper() + low[1:]))
+        return next((each for each in spellings if self.dictionary.get(each) is not None), None)
+
+    def lemma(self, word: str) -> str | None:
+        """The lemma of a form, or None where the dictionary lacks it."""
+        spelling = self.spelled(word)
+        return None if spelling is None else self.dictionary.get(spelling)
 
     def analyse(self, word: str) -> Analysis:
         """The morphs of a word, none empty; composed letters are assumed."""
@@ -147,36 +136,44 @@ class Analyser:
                 return self._told(word, Cut((), word, (), ()), lemma, "lemma")
             cut = self._cut(low, lowered(lemma, language))
             return self._told(word, cut or Cut((), word, (), ()), lemma, "affixes" if cut else "irregular")
-        for find, known in ((self._by_stem, "stem"), (self._by_end, "end"), (self._as_compound, "parts")):
+        for find, known in self._guides:
             found = find(low)
             if found is not None:
-                return self._told(word, *found, known)
+                cut, lemma = found
+                lemma = lemma[:1].upper() + lemma[1:] if word[:1].isupper() else lemma
+                return self._told(word, cut, lemma, known)
         return Analysis((word,), ("root",), None, None, "none")
 
     def _cut(self, form: str, lemma: str) -> Cut | None:
         """The best reading of a form: the longest stem, then the fewest morphs, then the first paradigm."""
         return min(self._candidates(form, lemma), key=lambda each: each[0], default=(None, None))[1]
 
-    def _by_stem(self, form: str) -> tuple[Cut, str] | None:
-        """Reads an unknown form by the longest stem that, with the ending of a citation form, is a lemma."""
+    def _by_stem(self, is_word: Callable[[str], bool], form: str) -> tuple[Cut, str] | None:
+        """Reads an unknown form by the longest stem that makes a word with the ending of a citation form."""
         for size in range(len(form) - 1, STEM - 1, -1):
             for ending in self._endings:
                 lemma = form[:size] + ending
-                cut = self._cut(form, lemma) if lemma != form and self._is_lemma(lemma) else None
+                cut = self._cut(form, lemma) if lemma != form and is_word(lemma) else None
                 if cut is not None and not cut.front:
                     return cut, lemma
         return None
 
     def _by_end(self, form: str) -> tuple[Cut, str] | None:
-        """Reads an unknown form like the longest known inflected form that it ends in."""
+        """Reads an unknown form like the longest known form that it ends in, if that is inflected."""
         for at in range(1, len(form) - END):
-            lemma = self.dictionary.get(form[at:])
-            cut = None if lemma is None or lemma == form[at:] else self._cut(form[at:], lemma)
+            end = form[at:]
+            lemma = self.lemma(end)
+            if lemma is None:
+                continue
+            base = lowered(lemma, self.affixes.language)
+            if base == end:
+                return None
+            cut = self._cut(end, base)
             if cut is not None and not cut.front and len(cut.stem) >= END:
-                return Cut((), form[:at] + cut.stem, cut.back, cut.clitics), f"{form[:at]}{lemma}"
+                return Cut((), form[:at] + cut.stem, cut.back, cut.clitics), form[:at] + base
         return None
 
-    def _as_compound(self, form: str) -> tuple[Cut, str] | None:
+    def _by_parts(self, form: str) -> tuple[Cut, str] | None:
         """Takes an unknown form for a lemma where it is made of known words."""
         return (Cut((), form, (), ()), form) if self._stem(form).process else None
 
@@ -185,6 +182,8 @@ class Analyser:
         for order, paradigm in enumerate(self.affixes.paradigms):
             for base in paradigm.stems(lemma):
                 for particle, stem in self._inside(base, paradigm):
+                    if len(stem) < LEAST:
+                        continue
                     for cut in _around(form, stem, particle, paradigm):
                         count = len(cut.front) + len(cut.back) + len(cut.clitics)
                         yield (-len(stem) - len(particle), count, order), cut
@@ -200,7 +199,11 @@ class Analyser:
     def _told(self, word: str, cut: Cut, lemma: str, known: str) -> Analysis:
         """Parts the stem once more, and gives every morph the spelling that it has in the word."""
         at = sum(map(len, cut.front))
-        stem = self._stem(word[at : at + len(cut.stem)])
+        stem = (
+            self._as_lemma(word[at : at + len(cut.stem)], lemma)
+            if not cut.front
+            else _whole(word[at : at + len(cut.stem)])
+        )
         morphs, place = [], 0
         for size in map(len, (*cut.front, *stem.morphs, *cut.back, *cut.clitics)):
             morphs.append(word[place : place + size])
@@ -211,29 +214,61 @@ class Analyser:
         steps += [stem.process] if stem.process else []
         return Analysis(tuple(morphs), tuple(roles), lemma, "+".join(steps) or None, known)
 
+    def _as_lemma(self, stem: str, lemma: str) -> Parts:
+        """A stem parted where its lemma is, as far as the two are spelled alike; the last part may differ."""
+        low, low_lemma = lowered(stem, self.affixes.language), lowered(lemma, self.affixes.language)
+        parts = self._stem(lemma)
+        morphs: list[str] = []
+        at = 0
+        for morph in parts.morphs[:-1]:
+            at += len(morph)
+            if at >= len(low) or low[:at] != low_lemma[:at]:
+                return _whole(stem)
+            morphs.append(stem[at - len(morph) : at])
+        return Parts((*morphs, stem[at:]), parts.roles, parts.process)
+
     def _stem(self, stem: str) -> Parts:
-        """A stem as the parts of a compound, or a lemma with derivational affixes, or whole."""
-        whole = Parts((stem,), ("root",), None)
-        if self.frequencies:
-            return split_compound(stem, self.dictionary, self.frequencies, self.affixes.links, self._nouns) or whole
-        return self._derived(stem) or whole
+        """A lemma as the parts of a compound, or with derivational affixes, or whole."""
+        if self.affixes.language in COMPOUNDING:
+            found = split_compound(stem, self.dictionary, self.frequencies, self.affixes.links, self._nouns)
+            if found is not None:
+                return found
+        return self._derived(stem) or _whole(stem)
 
     def _derived(self, stem: str) -> Parts | None:
         low = lowered(stem, self.affixes.language)
         for prefix in self.affixes.outer_prefixes:
             base = low[len(prefix) :]
-            if low.startswith(prefix) and len(base) >= self.affixes.least + 1 and self._is_lemma(base):
+            if not low.startswith(prefix) or len(base) <= self.affixes.least:
+                continue
+            if self._is_lemma(base) and not self._opaque(base, low):
                 inner = self._stem(stem[len(prefix) :])
                 return Parts((stem[: len(prefix)], *inner.morphs), ("prefix", *inner.roles), "derivation")
         for suffix in self.affixes.outer_suffixes:
             base = low[: len(low) - len(suffix)]
-            if low.endswith(suffix) and len(base) >= self.affixes.least and self._is_lemma(base):
+            if not low.endswith(suffix) or len(base) < self.affixes.least:
+                continue
+            if self._is_lemma(base) and not self._opaque(base, low):
                 inner = self._stem(stem[: len(base)])
                 return Parts((*inner.morphs, stem[len(base) :]), (*inner.roles, "suffix"), "derivation")
         return None
 
+    def _opaque(self, base: str, whole: str) -> bool:
+        """Whether a derived word is more frequent than its base, and so is hardly felt as derived.
+
+        Hay, "Lexical frequency in morphology: is everything relative?", Linguistics 39, 2001.
+        """
+        return self.frequencies.get(base, 0.0) < self.frequencies.get(whole, 0.0)
+
     def _is_lemma(self, text: str) -> bool:
         return self.dictionary.get(text) == text
+
+    def _is_attested(self, text: str) -> bool:
+        return len(text) > STEM and text in self.frequencies and self.dictionary.get(text) is None
+
+
+def _whole(stem: str) -> Parts:
+    return Parts((stem,), ("root",), None)
 
 
 def _around(form: str, stem: str, particle: str, paradigm: Paradigm) -> Iterator[Cut]:
@@ -246,27 +281,3 @@ def _around(form: str, stem: str, particle: str, paradigm: Paradigm) -> Iterator
         tail = paradigm.tail(after) if front is not None else None
         if front is not None and tail is not None and (front or after):
             yield Cut(((particle, *front) if particle else front), stem, *tail)
-
-
-def frequencies(language: str) -> Mapping[str, float]:
-    """Share of each word of a language in running text, from wordfreq's largest list.
-
-    Raises:
-        MissingExtra: wordfreq is not installed.
-    """
-    try:
-        import wordfreq  # noqa: PLC0415 an extra
-    except ImportError as error:
-        raise MissingExtra(
-            f"wordfreq must be installed for the frequencies of words; it is not ({error}); "
-            "run pip install 'suture[linguistics]'"
-        ) from None
-    if language not in wordfreq.available_languages("small"):
-        return {}
-    found: Mapping[str, float] = wordfreq.get_frequency_dict(language, "best")
-    return found
-
-
-def composed(word: str) -> bool:
-    """Whether a word is in Unicode's composed form, as dictionaries are."""
-    return unicodedata.is_normalized("NFC", word)

@@ -42,10 +42,10 @@ SCHEMA = pl.Schema(
 where it is not known. ``features`` are the source's own (UniMorph or Universal Dependencies);
 ``pos`` is a Universal Dependencies tag; ``frequency`` is occurrences or a share, as the source gives it."""
 
-REASONS = ("malformed", "empty_part", "duplicate", "not_concatenative", "ambiguous", "noise")
+REASONS = ("malformed", "empty_part", "duplicate", "not_concatenative", "ambiguous", "noise", "unanalysed")
 """Why a row was left out: not of the format; a part of no characters; a second row of the same word and
 segmentation; parts that do not make up the surface; more than one place for a cut; no word (digits,
-punctuation, a space inside)."""
+punctuation, a space inside); no lemma is known, so that nothing is said of its morphs."""
 
 LEDGER = pl.Schema(
     {
