@@ -27,6 +27,18 @@ _HIDDEN = regex.compile(r"[\p{C}\p{Zl}\p{Zp}]")
 _NAMED = regex.compile(rf"({OPEN}[^{CLOSE}]*{CLOSE})")
 
 
+class Chip(NamedTuple):
+    """A piece of a text drawn in a box.
+
+    Attributes:
+        parts: its text, each part with whether it is the name of a byte or character, or a sign.
+        sign: what stands between it and the next piece.
+    """
+
+    parts: tuple[tuple[str, bool], ...]
+    sign: str = ""
+
+
 class Cell(NamedTuple):
     """One cell of a table.
 
@@ -40,6 +52,8 @@ class Cell(NamedTuple):
         severity: ``warn`` or ``flag``, or None.
         fill: background colour, with ``ink`` on it.
         share: length of a bar beside the number, 0 to 1.
+        chips: pieces of a text in boxes, in the order of the text.
+        rtl: whether these run from right to left.
     """
 
     text: str = ""
@@ -51,6 +65,8 @@ class Cell(NamedTuple):
     severity: str | None = None
     fill: str | None = None
     share: float | None = None
+    chips: tuple[Chip, ...] = ()
+    rtl: bool = False
 
     @property
     def ink(self) -> str | None:
