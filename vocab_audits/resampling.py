@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-UNITS = 20_000
+UNITS = 4_000
 """Units resampled at most; more of them are first summed into so many groups at random."""
 
 AT_ONCE = 1 << 22

@@ -15,7 +15,7 @@ from pathlib import Path
 import regex
 
 from tests import vocabs
-from tests.benchmarks import encode, fidelity, peer, speed
+from tests.benchmarks import affixes, encode, fidelity, morphology, peer, speed
 from tests.benchmarks.texts import scripts_of, texts
 from workbench.inventory import KINDS
 
@@ -24,6 +24,8 @@ TITLES = {
     "fidelity": "Fidelity to the upstream libraries",
     "speed": "Speed and memory beside a named peer",
     "encode": "Encoding and counting beside the bare encoder",
+    "affixes": "Morphs by lemma and affixes against gold",
+    "morphology": "Alignment with morphology beside a named peer",
 }
 HEAD = """# Measurements
 
@@ -108,6 +110,29 @@ with the first ratio (bar 1.15, `!` above it), and `count`, which also reads the
 characters, with the second. Medians of {options.runs} turns."""
 
 
+def of_morphology(options: argparse.Namespace) -> str:
+    """Boundary scores beside the peer's, and the whole audit."""
+    rows = []
+    for line in morphology.lines(options.data, options.runs):
+        cells = [line.work, f"{line.ours.cpu_s:.2f}", f"{line.ours.rss_mb:.0f}"]
+        if line.theirs:
+            ratio = line.theirs.cpu_s / line.ours.cpu_s
+            cells += [f"{line.theirs.cpu_s:.2f}", f"{line.theirs.rss_mb:.0f}", f"{ratio:.2f}"]
+        cells += ["–"] * (6 - len(cells))
+        rows.append([*cells, "–" if line.bar is None else f"{line.bar:g}"])
+    head = ["work", "CPU s", "MiB", "peer's CPU s", "peer's MiB", "ratio", "bar"]
+    return f"""{table(head, rows)}
+
+CPU seconds of a process from its start to its end but in the first line, which is the work alone; the peer is {peer.PEER} {peer.VERSION} through its library,
+without its lint. The words are Hungarian gold words that concatenate, and pairs of them written as one to reach the
+number. Of {options.runs} turns the least counts."""
+
+
+def of_affixes(_: argparse.Namespace) -> str:
+    """Boundaries of the affix segmenter against gold."""
+    return affixes.section()
+
+
 def main() -> int:
     """Measures the sections asked for and writes the page, keeping the text of the others."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
@@ -118,7 +143,13 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabs.tiktoken_dir())
     former = dict(regex.findall(r"^## (.*?)\n\n(.*?)(?=\n## |\Z)", _text(), regex.MULTILINE | regex.DOTALL))
-    measured = {"fidelity": of_fidelity, "speed": of_speed, "encode": of_encode}
+    measured = {
+        "fidelity": of_fidelity,
+        "speed": of_speed,
+        "encode": of_encode,
+        "affixes": of_affixes,
+        "morphology": of_morphology,
+    }
     for key in options.only or TITLES:
         former[TITLES[key]] = f"{measured[key](options)}\n\n{_where()}\n"
     parts = [f"## {title}\n\n{former[title]}" for title in TITLES.values() if title in former]
