@@ -18,6 +18,7 @@ import polars as pl
 
 from workbench.alignment import Alignment
 from workbench.errors import SutureError
+from workbench.prefixes import byteless
 from workbench.segmentation import Segmentation
 
 if TYPE_CHECKING:
@@ -270,8 +271,8 @@ def _without_bytes(
     found = []
     for inventory, encoded, lost in zip(inventories, ids, unknown, strict=True):
         for bad, what in (
-            (inventory.lengths[encoded.ids] == 0, "has no bytes"),
             (np.isin(encoded.ids, list(lost)), "stands for text without an entry"),
+            (byteless(inventory)[encoded.ids], "has no bytes that a text holds"),
         ):
             places = np.flatnonzero(bad)
             samples = np.searchsorted(encoded.offsets, places, side="right") - 1

@@ -98,7 +98,7 @@ def test_a_token_without_bytes_refuses_its_sample_alone():
     teacher, student = inventory_of([b"a", b""], "big"), inventory_of([b"a"], "small")
     found = pair(teacher, student, encoded([0, 1], [0]), encoded([0], [0]))
     assert found.kept.tolist() == [1]
-    assert found.refused == ((0, "token 1 of big has no bytes"),)
+    assert found.refused == ((0, "token 1 of big has no bytes that a text holds"),)
 
 
 def test_no_sample_at_all_has_no_share():
