@@ -109,13 +109,18 @@ def lines(data: Path, runs: int) -> list[Line]:
     every = [sys.executable, "-c", AUDIT, str(data / "sigmorphon2022"), *specs]
     return [
         Line(
-            f"{WORDS:,} words read, cut and scored, o200k loaded before: {same}",
-            alone["json"],
+            f"{WORDS:,} words read, cut and scored, o200k loaded before, by its ranks: {same}",
+            alone["ranks"],
             alone["peer"],
             4,
         ),
-        Line("the same, imports and loading from ranks included", found["ranks"], found["peer"]),
-        Line("the same, loading from the tokenizer.json that the peer reads", found["json"], found["peer"]),
+        Line("the same, cut by the library that the peer cuts with", alone["json"], alone["peer"]),
+        Line("the same, by its ranks, imports and loading included", found["ranks"], found["peer"]),
+        Line(
+            "the same from the tokenizer.json that the peer reads, imports and loading included",
+            found["json"],
+            found["peer"],
+        ),
         Line(
             "the whole audit of these words: every measure, two forms, intervals",
             found["audit"],
