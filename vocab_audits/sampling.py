@@ -8,18 +8,25 @@ import io
 import random
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import polars as pl
 import regex
 
 from workbench.bpe import GPT2_PATTERN, pretokens
 from workbench.corpora import Batch
+from workbench.counting import WORD
 from workbench.errors import MissingExtra, SutureError
+from workbench.languages import TWO_TO_THREE, UNKNOWN, has_word_spaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.corpora import Corpus
+
+TOTALS = pl.Schema(
+    {"language": pl.String(), "documents": pl.Int64(), "bytes": pl.Int64(), "words": pl.Int64()}
+)
 
 
 def kept(text: str, share: float, salt: bytes = b"") -> bool:
@@ -139,3 +146,69 @@ def learned_morphs(words: Counter[str], most: int, seed: int) -> dict[str, list[
     finally:
         random.setstate(state)
     return {word: list(model.viterbi_segment(word)[0]) for word in words}
+
+
+class Text(NamedTuple):
+    """A sample of a corpus as counts of pre-tokens.
+
+    Attributes:
+        counts: how often each pre-token occurs, by language; ``und`` where it is not known.
+        totals: one row a language: language, documents, bytes, words (between white space; null where the
+            language puts none between words).
+    """
+
+    counts: dict[str, Counter[str]]
+    totals: pl.DataFrame
+
+    @property
+    def whole(self) -> Counter[str]:
+        """Counts of all languages together."""
+        found: Counter[str] = Counter()
+        for counts in self.counts.values():
+            found.update(counts)
+        return found
+
+    def lexical(self, languages: Iterable[str]) -> Counter[str]:
+        """Words of letters in lower case, of these languages and of text of no known language.
+
+        Where there is no such text, those of all languages.
+        """
+        wanted = {_base(language) for language in languages} | {UNKNOWN}
+        chosen = [counts for language, counts in self.counts.items() if _base(language) in wanted]
+        found: Counter[str] = Counter()
+        for counts in chosen or self.counts.values():
+            for word, times in words_of(counts).items():
+                found[word.lower()] += times
+        return found
+
+
+def _base(language: str) -> str:
+    """A language's code of three letters, without script and region."""
+    code = language.replace("_", "-").partition("-")[0].lower()
+    return TWO_TO_THREE.get(code, code)
+
+
+def read_text(batches: Iterable[Batch], pattern: str | None) -> Text:
+    """Counts the pre-tokens of documents.
+
+    Raises:
+        SutureError: the pattern is no regular expression.
+    """
+    cut = cutter(pattern)
+    counts: dict[str, Counter[str]] = {}
+    rows = []
+    for batch in batches:
+        language = batch.language or UNKNOWN
+        counts.setdefault(language, Counter()).update(chain.from_iterable(map(cut, batch.texts)))
+        texts = pl.Series(batch.texts, dtype=pl.String)
+        words = texts.str.count_matches(WORD).sum() if has_word_spaces(language) else None
+        rows.append((language, len(texts), texts.str.len_bytes().sum(), words))
+    totals = (
+        pl.DataFrame(rows, TOTALS, orient="row")
+        .group_by("language")
+        .agg(
+            pl.col("documents", "bytes").sum(),
+            words=pl.when(pl.col("words").count() > 0).then(pl.col("words").sum()),
+        )
+    )
+    return Text(counts, totals.sort("language"))

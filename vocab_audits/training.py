@@ -17,6 +17,7 @@ from workbench.errors import SutureError, upstream
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tokenizers import Tokenizer
 
@@ -230,3 +231,19 @@ def trained(objective: str, texts: list[str], size: int) -> Tokenizer:
         trainer = trainers.UnigramTrainer(special_tokens=["<unk>"], unk_token="<unk>", **common)  # noqa: S106
     made.train_from_iterator(texts, trainer)
     return made
+
+
+def save(made: Tokenizer, folder: Path) -> None:
+    """Writes a tokenizer into a folder of its own.
+
+    Raises:
+        SutureError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tokenizer.json").write_text(made.to_str(), encoding="utf-8")
+    except OSError as error:
+        raise SutureError(
+            f"the folder for trained tokenizers must be writable; {folder} is not ({error.strerror}); "
+            "choose another with keep"
+        ) from None
