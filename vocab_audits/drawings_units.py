@@ -39,8 +39,6 @@ GROUPS = {
 EXAMPLES = 6
 """Entries shown of each class."""
 
-HELD = "either way"
-
 
 def units(look: Look) -> Drawn:
     """Bars of classes, classes beside the null model, examples, and the lexicon's units held."""
@@ -97,16 +95,34 @@ def _ratio(row: Mapping[str, Any] | None, scale: Scale) -> Cell:
 
 def _held(look: Look) -> Iterator[Block]:
     """Share of the lexicon's units that are one entry, by language."""
-    for measure in look.named("held."):
-        rows = look.of(measure).filter(pl.col("variant") == HELD)
-        if not rows.height:
-            continue
-        what = label(measure.removeprefix("held."))
-        title = f"Share of the lexicon's units held as one entry: {what}"
-        table = figures(rows, look.subjects, title, 2 * look.top, by="language", heat=True)
-        reading = "Brighter is more; with and without a space apart are in the table of coverage."
-        yield Block(title, table, reading, f"unit: share of the distinct ones; variant: {HELD}",
-                    folded=measure != "held.all_words", tall=True)  # fmt: skip
+    table = look.table("units_coverage", "subject", "language", "unit", "distinct", "begin", "bare", "either")
+    if table is None or table.is_empty():
+        return
+    kept = table.filter(pl.col("subject").is_in(look.subjects))
+    scale = Scale.of((kept["either"] / kept["distinct"]).to_list())
+    groups = []
+    for (unit,), part in kept.group_by("unit", maintain_order=True):
+        found = {(row["language"], row["subject"]): row for row in part.iter_rows(named=True)}
+        languages = part["language"].unique(maintain_order=True).to_list()[: 2 * look.top]
+        lines = [
+            [Cell(shown(language)), *(_share(found.get((language, name)), scale) for name in look.subjects)]
+            for language in languages
+        ]
+        groups.append(Group(lines, label(str(unit))))
+    title = "Share of the lexicon's distinct units held as one entry"
+    head = [Cell("language"), *(Cell(shown(subject), number=True) for subject in look.subjects)]
+    reading = (
+        "Brighter is more; the second line is units, and how many with a space (or begin mark) and without."
+    )
+    yield Block(title, Table(title, head, groups), reading, "unit: share, held either way", tall=True)
+
+
+def _share(row: Mapping[str, Any] | None, scale: Scale) -> Cell:
+    if row is None:
+        return Cell(NONE, number=True)
+    share = row["either"] / row["distinct"]
+    sub = f"{row['distinct']:,}; {row['begin']:,} with, {row['bare']:,} without"
+    return Cell(number(share, 3), sub=sub, number=True, fill=scale.fill(share))
 
 
 def _examples(look: Look) -> Iterator[Block]:

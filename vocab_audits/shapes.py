@@ -25,8 +25,8 @@ CODE = (
 """Braces, calls, indices, closing runs, operators of two signs, joined identifiers, sigils."""
 
 CAMEL = r"\p{Ll}\p{Lu}"
-WORD = r"^[\p{L}\p{M}\p{Cf}'’ʼ·-]*\p{L}[\p{L}\p{M}\p{Cf}'’ʼ·-]*$"
-"""What is looked up: letters and their marks, apostrophes and hyphens."""
+WORD = r"^[\p{L}\p{M}\p{Cf}'’ʼ·-]*[\p{L}\p{M}][\p{L}\p{M}\p{Cf}'’ʼ·-]*$"
+"""What is looked up: letters and their marks, also without a letter, apostrophes and hyphens."""
 
 _NUMBER = r"^[\p{N}\p{Sc}.,:;/'’%‰°+−–-]*\p{N}[\p{N}\p{Sc}.,:;/'’%‰°+−–-]*$"
 _PHRASE = r"^[\p{L}\p{M}\p{Cf}'’ʼ·-]+(?:\s+[\p{L}\p{M}\p{Cf}'’ʼ·-]+)+$"
@@ -69,7 +69,7 @@ def _place(blank: pl.Expr) -> pl.Expr:
 
 def _shape() -> pl.Expr:
     text, core = pl.col("text"), pl.col("core")
-    plain = core.str.contains(r"^[^\p{L}\p{N}]+$")
+    plain = core.str.contains(r"^[^\p{L}\p{M}\p{N}]+$")
     alike = core.str.strip_chars(core.str.head(1)) == ""
     return (
         pl.when(pl.col("kind").is_in(["special", "unused"]) | text.str.contains(RESERVED))

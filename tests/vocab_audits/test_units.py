@@ -77,7 +77,7 @@ def test_classes_of_all_kinds():
         b"...": "punctuation", b"?!": "punctuation", "«".encode(): "punctuation", b"====": "punctuation",
         b"<div": "markup", b"</p>": "markup", b"&nbsp;": "markup", b"https://": "markup",
         b"();": "code", b"==": "code", b"get_name": "code", b"->": "code", b" of the": "phrase",
-        b".get": "mixed", b"x86": "mixed", b"\xe2\x82": "bytes",
+        b".get": "mixed", "ா".encode(): "other_script", b"x86": "mixed", b"\xe2\x82": "bytes",
     }  # fmt: skip
     found = classes(classified(inventory(*wanted), ENGLISH))
     assert found == wanted
