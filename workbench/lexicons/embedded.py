@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from workbench.inflection import Analysis
 
+    _Left = tuple[str, str, int, int | None, str | None]
+
 SURE = frozenset({"lemma", "affixes", "stem", "parts"})
 """How a word must have been read to be an entry, of ``inflection.KNOWN``."""
 
@@ -46,7 +48,7 @@ class _Made(NamedTuple):
     """Entries of one language, what was left out, and a note on them."""
 
     frame: pl.DataFrame
-    left: list[tuple[str, str, int, int | None, str | None]]
+    left: list[_Left]
     note: str
 
 
@@ -110,7 +112,7 @@ def _language(code: str, most: int) -> _Made:
                 reason = "not_concatenative" if found.known == "irregular" else "unanalysed"
                 missed.setdefault(reason, []).append((rank, word))
     frame, tagger = tagged(code, pl.DataFrame(rows, schema=SCHEMA))
-    left = [(code, reason, len(some), *some[0]) for reason, some in sorted(missed.items())]
+    left: list[_Left] = [(code, reason, len(some), *some[0]) for reason, some in sorted(missed.items())]
     return _Made(frame, left, f"{quality_note(code)}{f'; pos and features by {tagger}' if tagger else ''}")
 
 
