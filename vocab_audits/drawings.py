@@ -11,6 +11,7 @@ from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
 from vocab_audits.cells import Cell, Scale, label, number, percent, shown, token_cell
 from vocab_audits.drawings_fairness import optimum, parity, persistence
 from vocab_audits.drawings_morphology import morphology
+from vocab_audits.drawings_training import growth, objectives
 from vocab_audits.drawings_units import exemplars, units
 from vocab_audits.looks import Drawn, Look
 
@@ -292,4 +293,6 @@ DRAWINGS: dict[str, Callable[[Look], Drawn]] = {
     "exemplars": exemplars,
     "persistence": persistence,
     "optimum": optimum,
+    "growth": growth,
+    "objectives": objectives,
 }
