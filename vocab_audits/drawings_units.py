@@ -171,9 +171,10 @@ def exemplars(look: Look) -> Drawn:
     return Drawn(blocks, measures, covered)
 
 
-DRAWN = ("tokens_per_form", "whole_forms", "jaccard", "stem_alike", "boundary_recall", "boundary_precision",
-         "same_cuts", "space_alike", "edges_cut", "cuts_on_edges", "digit_consistency", "thousands_cut",
-         "cuts_on_thousands")  # fmt: skip
+KINDS_BY = ("tokens_per_form", "whole_forms", "jaccard", "stem_alike", "boundary_recall",
+            "boundary_precision", "same_cuts", "space_alike", "edges_cut", "cuts_on_edges")  # fmt: skip
+NUMBERS = ("digit_consistency", "thousands_cut", "cuts_on_thousands")
+DRAWN = (*KINDS_BY, *NUMBERS)
 UNDER = {"jaccard": "pieces shared", "stem_alike": "stem alike", "same_cuts": "same cuts",
          "boundary_recall": "boundaries cut", "edges_cut": "word edges cut"}  # fmt: skip
 """Figures under each family, and what they are called there."""
@@ -181,7 +182,7 @@ UNDER = {"jaccard": "pieces shared", "stem_alike": "stem alike", "same_cuts": "s
 
 def _means(look: Look) -> Iterator[Block]:
     """Means of the families of each kind, a table a measure."""
-    rows = look.of(*DRAWN[:11]).filter(pl.col("subject").is_in(look.subjects))
+    rows = look.of(*KINDS_BY).filter(pl.col("subject").is_in(look.subjects))
     groups = []
     for (measure, definition), part in rows.with_columns(
         kind=pl.col("variant").str.extract(r"^(\w+): "),
@@ -225,7 +226,7 @@ def _digit_groups(look: Look) -> Iterator[Block]:
     scale = "numbers drawn at random, no zero in front; all groupings: tables/exemplars_digits.parquet"
     yield Block(title, Table(title, head, [Group(lines)]), reading, scale)
     title = "Numbers in figures"
-    rows = look.whole("digit_consistency", "thousands_cut", "cuts_on_thousands")
+    rows = look.whole(*NUMBERS)
     reading = "Consistency 1 means that the length of a number alone decides how it is cut."
     yield Block(title, figures(rows, look.subjects, title, look.top), reading)
 
@@ -244,7 +245,7 @@ def _grid(look: Look, kind: str, forms: pl.DataFrame, told: pl.DataFrame | None)
     for (language, family), part in forms.group_by("language", "family", maintain_order=True):
         found = {(row["form"], row["subject"]): row for row in part.iter_rows(named=True)}
         lines = [
-            [token_cell(form.encode()), *(_cut(found.get((form, subject))) for subject in look.subjects)]
+            [_chips([form.encode()]), *(_cut(found.get((form, subject))) for subject in look.subjects)]
             for form in part["form"].unique(maintain_order=True)
         ]
         if told is not None:
