@@ -1,0 +1,171 @@
+"""What ``suture bridge`` says of a pair of tokenizers, and of a model over the first of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from probing.bridge.bpm import Bridge
+from probing.bridge.bytes import end_of_token
+from probing.bridge.chunks import pair_texts
+from probing.bridge.mass import Masses
+from probing.bridge.rows import Rows
+from workbench.errors import SutureError, UnreadableFile, upstream
+from workbench.prefixes import Prefixes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from probing.bridge.chunks import Pairing
+    from workbench.tokenizer import Tokenizer
+
+TOP = 50
+"""Ids kept in the row of the storage table that keeps some only; each is an id of 4 bytes and a float16."""
+
+CONTEXT = 512
+"""Tokens that the model reads at most before it starts anew."""
+
+
+def vocabularies(teacher: Tokenizer, student: Tokenizer) -> dict[str, float | int]:
+    """Shares of the teacher's entries that have a twin, a home, or a longer entry in the student."""
+    bridge = Bridge(teacher.inventory, student.inventory)
+    spelled = np.ones(bridge.size[0], bool)
+    spelled[bridge.above.byteless] = False
+    return {
+        "teacher entries that spell bytes": int(spelled.sum()),
+        "share with a twin of the same bytes": float((bridge.twins >= 0)[spelled].mean()),
+        "share with a home": float((bridge.homes >= 0)[spelled].mean()),
+        "share that a student entry goes on beyond": float(bridge.spannable[spelled].mean()),
+    }
+
+
+def storage(teacher: Tokenizer, pairing: Pairing) -> list[dict[str, Any]]:
+    """Bytes to keep a teacher's predictions for a byte of this text, by form; all in 16-bit floats."""
+    size = int(pairing.teacher.ends[-1])
+    tokens = len(pairing.teacher.ids)
+    forms = {
+        f"every id, {teacher.inventory.rows_needed:,} numbers a token": 2
+        * teacher.inventory.rows_needed
+        * tokens,
+        f"the {TOP} likeliest ids of a token": 6 * TOP * tokens,
+        "256 bytes and an end, a row a byte and one a token": 2 * 257 * (size + tokens),
+        "256 bytes, a row a byte": 2 * 256 * size,
+    }
+    return [{"what": what, "bytes_per_text_byte": cost / size} for what, cost in forms.items()]
+
+
+def lies(
+    model: Path,
+    teacher: Tokenizer,
+    student: Tokenizer,
+    texts: Sequence[str],
+    tokens: int,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """What the approximations leave open where a model predicts these texts.
+
+    Args:
+        model: folder of a causal language model.
+        teacher: the model's tokenizer.
+        student: the tokenizer that its probabilities are carried to.
+        texts: texts; as many are taken as give about that many tokens.
+        tokens: teacher tokens predicted.
+        progress: told what begins.
+
+    Returns:
+        ``positions`` and ``figures``: mean, median, quantiles and most of e = P(end of token | prefix) over
+        the prefixes that Marginalize-It takes for unfinished, of the byte-less mass, and of the spannable
+        mass that bounds the distance of a Byte-Prefix target to the exact one.
+
+    Raises:
+        SutureError: the model cannot be read, or is not over the teacher's ids.
+    """
+    progress(f"reading {model}")
+    network = _model(model)
+    rows, width = int(network.get_input_embeddings().num_embeddings), teacher.inventory.rows_needed  # type: ignore[operator]
+    if rows < width:
+        raise SutureError(
+            f"a model must have a row for each of the teacher's {width:,} ids; {model} has {rows:,}; give the "
+            "tokenizer that it was trained with"
+        )
+    chosen = _some(teacher, texts, tokens)
+    pairing = pair_texts(teacher, student, chosen)
+    bridge, masses = Bridge(teacher.inventory, student.inventory), Masses(Prefixes.of(teacher.inventory))
+    ending, lost, spannable, residual = [], [], [], []
+    for sample in range(int(pairing.teacher.samples[-1]) + 1):
+        progress(f"predicting text {sample + 1}") if sample % 50 == 0 else None
+        ids = pairing.teacher.ids[pairing.teacher.samples == sample]
+        if len(ids) < 2:
+            continue  # nothing comes before its one token
+        logits, kept = _predicted(network, ids, width)
+        targets = end_of_token(masses, logits, torch.from_numpy(kept.astype(np.int64)))
+        inner = targets.depth > 0
+        ending.append(targets.ending[inner & (targets.realised < 256)].numpy())
+        lost.append(targets.byteless[targets.depth == 0].numpy())
+        predicted = Rows.from_logits(logits, width)
+        spans = predicted.weighed(bridge.on("spannable", logits.device).to(predicted.values.dtype))
+        spannable.append(spans.numpy())
+        residual.append(bridge.boundary(predicted)[:, -2].numpy())
+    if not spannable:
+        raise SutureError("a model needs texts of two tokens or more; got none; give longer text")
+    named = {
+        "e = P(the token ends | its first bytes), where the text goes on": ending,
+        "mass of ids that spell nothing, at token boundaries": lost,
+        "spannable mass: most that a Byte-Prefix target can be off": spannable,
+        "residual: mass of teacher tokens without a home": residual,
+    }
+    return {
+        "positions": int(sum(map(len, spannable))),
+        "figures": [{"what": what, **_summary(np.concatenate(values))} for what, values in named.items()],
+    }
+
+
+def _summary(values: NDArray[np.floating]) -> dict[str, float | None]:
+    if not len(values):
+        return dict.fromkeys(("mean", "median", "q90", "q99", "max"))
+    found = np.quantile(values, [0.5, 0.9, 0.99, 1])
+    return {
+        "mean": float(values.mean()),
+        **dict(zip(("median", "q90", "q99", "max"), found.tolist(), strict=True)),
+    }
+
+
+def _some(teacher: Tokenizer, texts: Sequence[str], tokens: int) -> list[str]:
+    """Texts from the first on that hold about so many tokens."""
+    sizes = np.diff(teacher.encode_batch(texts).offsets)
+    count = int(np.searchsorted(np.cumsum(sizes), tokens)) + 1
+    return list(texts[:count])
+
+
+def _model(folder: Path) -> nn.Module:
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
+        raise UnreadableFile(
+            f"a model must be a folder with config.json and safetensors; {folder} is none; give the folder "
+            "of a causal language model"
+        )
+    from transformers import AutoModelForCausalLM
+
+    with upstream(f"{folder} must be a causal language model that transformers can read"):
+        model: nn.Module = AutoModelForCausalLM.from_pretrained(
+            folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
+        )
+    return model.eval()
+
+
+@torch.no_grad()
+def _predicted(network: nn.Module, ids: NDArray[np.int32], width: int) -> tuple[Tensor, NDArray[np.int32]]:
+    """Logits of each token but the first of each stretch (tokens, ids), and those tokens."""
+    rows, kept = [], []
+    for start in range(0, len(ids), CONTEXT):
+        part = ids[start : start + CONTEXT]
+        logits = network(input_ids=torch.from_numpy(part.astype(np.int64))[None]).logits[0]
+        # Rows beyond the tokenizer's ids are padding of the matrix, and no outcome.
+        rows.append(logits[:-1, :width].float())
+        kept.append(part[1:])
+    return torch.cat(rows), np.concatenate(kept)
