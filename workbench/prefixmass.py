@@ -55,7 +55,7 @@ class Paths(NamedTuple):
         first: first row of each position, and the number of rows at the end (positions + 1,).
         row: of each segment (segments,).
         column: byte by which a segment leaves the path, or ``END`` (segments,).
-        start: position · entries + place in the index's ``order``, strictly rising (segments,).
+        place: where in the index's ``order`` a segment begins; rising within a position (segments,).
     """
 
     position: Places
@@ -64,7 +64,7 @@ class Paths(NamedTuple):
     first: Places
     row: Places
     column: Places
-    start: Places
+    place: Places
 
     @property
     def inner(self) -> NDArray[np.bool_]:
@@ -84,7 +84,7 @@ def paths(index: Prefixes, ids: ArrayLike) -> Paths:
     Raises:
         SutureError: an id is out of range or spells nothing.
     """
-    tokens = _tokens(index, ids)
+    tokens = realised(index, ids)
     node = index.node_of[tokens]
     counts = index.depth[node] + 1
     first = np.concatenate([[0], np.cumsum(counts)])
@@ -100,7 +100,12 @@ def paths(index: Prefixes, ids: ArrayLike) -> Paths:
     return Paths(position, depth, nodes, first, *_segments(index, position, nodes))
 
 
-def _tokens(index: Prefixes, ids: ArrayLike) -> Places:
+def realised(index: Prefixes, ids: ArrayLike) -> Places:
+    """Realised tokens as whole numbers (positions,).
+
+    Raises:
+        SutureError: an id is out of range or spells nothing.
+    """
     tokens = np.asarray(ids)
     if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iu"):
         raise SutureError(
@@ -119,7 +124,7 @@ def _tokens(index: Prefixes, ids: ArrayLike) -> Places:
 
 
 def _segments(index: Prefixes, position: Places, nodes: Places) -> tuple[Places, Places, Places]:
-    """Row, column and start of each segment, by rising start."""
+    """Row, column and place of each segment, by position and place."""
     low, high = index.children[nodes], index.children[nodes + 1]
     count = high - low
     row = np.repeat(np.arange(len(nodes)), count)
@@ -130,10 +135,9 @@ def _segments(index: Prefixes, position: Places, nodes: Places) -> tuple[Places,
     ending = np.flatnonzero(index.own[nodes])
     rows = np.concatenate([row, ending])
     columns = np.concatenate([index.byte[child].astype(np.int64), np.full(len(ending), END)])
-    starts = np.concatenate([index.low[child], index.low[nodes[ending]]])
-    starts += position[rows] * len(index.order)
-    order = np.argsort(starts, kind="stable")
-    return rows[order], columns[order], starts[order]
+    places = np.concatenate([index.low[child], index.low[nodes[ending]]])
+    order = np.argsort(position[rows] * len(index.order) + places)
+    return rows[order], columns[order], places[order]
 
 
 class Along(NamedTuple):
@@ -175,7 +179,9 @@ def along(q: ArrayLike, index: Prefixes, ids: ArrayLike, *, log: bool = False) -
     add, zero = _sums(log=log)
     cells = np.full((len(walk.node), COLUMNS), zero)
     if len(rows):
-        cells[walk.row, walk.column] = add.reduceat(np.take(rows, index.order, 1).ravel(), walk.start)
+        held = np.take(rows, index.order, 1)
+        starts = walk.position[walk.row] * held.shape[1] + walk.place
+        cells[walk.row, walk.column] = add.reduceat(held.ravel(), starts)
         cells[walk.first[:-1], SPELLESS] = add.reduce(rows[:, index.byteless], 1)
     deep = int(walk.depth.max(initial=0)) + 1
     padded = np.full((len(rows), deep), zero)
