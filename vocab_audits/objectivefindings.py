@@ -77,13 +77,15 @@ def _entries(entries: Mapping[str, int], asked: int) -> Iterator[Finding]:
         size = int(name.rpartition("-")[2])
         notes = []
         if size < asked:
-            notes.append(f"the text yields {size:,} of the {asked:,} entries asked for, so all are that size")
+            notes.append(
+                f"one of them yields {size:,} of the {asked:,} entries asked for, so all are that size"
+            )
         if found < size:
             notes.append(
                 f"its trainer gives {found:,} for {size:,}, so its figures are of a smaller vocabulary"
             )
         yield Finding(name, "objectives", "entries", float(found), "with the bytes", "entries",
-                      "info" if found == size else "warn", note="; ".join(notes) or None)  # fmt: skip
+                      "warn" if notes else "info", note="; ".join(notes) or None)  # fmt: skip
 
 
 def _skipped(missing: Mapping[str, str]) -> Iterator[Finding]:

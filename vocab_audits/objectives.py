@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,7 @@ from workbench.languages import UNKNOWN, has_word_spaces
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tokenizers import Tokenizer as Backend
 
@@ -156,40 +157,60 @@ def split(batches: Iterable[Batch], share: float) -> tuple[list[Batch], list[Bat
 
 
 def learn(plan: Plan, names: Sequence[str], *, usual: bool) -> tuple[dict[str, Backend], dict[str, str]]:
-    """Trains each objective.
+    """Trains each objective to one size: where one yields fewer entries, all are trained anew to those.
 
     Returns:
         The tokenizers by name, and by objective why one could not be trained.
     """
     text = read_text(plan.train, plan.pattern)
     counts = text.whole
-    first = bpe(counts, plan.size)
-    size = min(plan.size, first.get_vocab_size())
-    if size < LEAST_SIZE:
-        raise SutureError(
-            f"the text must yield at least {LEAST_SIZE} entries to compare objectives; it yields {size}; "
-            "give more text"
-        )
-    ways: dict[str, Callable[[], Backend]] = {
-        "bpe": lambda: first,
-        "wordpiece": lambda: wordpiece(counts, size),
-        "unigram": lambda: unigram(counts, size),
-        "morph-bpe": lambda: bpe(_parted(text.counts, counts, plan), size),
-        "random": lambda: from_merges(random_merges(counts, size, plan.seed)),
-    }
-    made, missing = {}, {}
-    texts = [text for batch in plan.train for text in batch.texts] if usual else []
-    for name in dict.fromkeys(names):
+    own = set(USUAL) if usual else set()
+    missing: dict[str, str] = {}
+    parts = counts
+    if "morph-bpe" in names:
         try:
-            if usual and name in USUAL:
-                made[f"{name}-{size}"] = trained(name, texts, size)
-            else:
-                made[f"{name}-{size}"] = with_pattern(ways[name](), plan.pattern)
+            parts = _parted(text.counts, counts, plan)
         except MissingExtra as error:
-            missing[f"{name}-{size}"] = str(error)
-    if not made:
+            missing["morph-bpe"] = str(error)
+    texts = [text for batch in plan.train for text in batch.texts] if own else []
+    ways: dict[str, Callable[[int], Backend]] = {
+        "bpe": lambda size: bpe(counts, size),
+        "wordpiece": lambda size: wordpiece(counts, size),
+        "unigram": lambda size: unigram(counts, size),
+        "morph-bpe": lambda size: bpe(parts, size),
+        "random": lambda size: from_merges(random_merges(counts, size, plan.seed)),
+    }
+    for name in own:
+        ways[name] = partial(trained, name, texts)
+    wanted = [name for name in dict.fromkeys(names) if name not in missing]
+    if not wanted:
         raise MissingExtra(next(iter(missing.values())))
-    return made, missing
+    size, made = _alike({name: ways[name] for name in wanted}, plan.size)
+    return (
+        {
+            f"{name}-{size}": backend if name in own else with_pattern(backend, plan.pattern)
+            for name, backend in made.items()
+        },
+        {f"{name}-{size}": why for name, why in missing.items()},
+    )
+
+
+def _alike(ways: Mapping[str, Callable[[int], Backend]], size: int) -> tuple[int, dict[str, Backend]]:
+    """Trains all to the greatest size, up to the one asked for, that each of them yields."""
+    made: dict[str, Backend] = {}
+    while True:
+        for name, way in ways.items():
+            if name not in made or made[name].get_vocab_size() > size:
+                made[name] = way(size)
+        least = min(backend.get_vocab_size() for backend in made.values())
+        if least < LEAST_SIZE:
+            raise SutureError(
+                f"the text must yield at least {LEAST_SIZE} entries to compare objectives; it yields "
+                f"{least}; give more text"
+            )
+        if least >= size:
+            return size, made
+        size = least
 
 
 def _parted(by_language: dict[str, Counter[str]], counts: Counter[str], plan: Plan) -> Counter[str]:

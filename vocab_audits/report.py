@@ -144,7 +144,7 @@ def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
     command = [shown(str(word), 4000) for word in run.manifest.get("command", [])]
     return {
         "room": max(20, 20 * top),
-        "title": said.get("title") or f"Audit of {', '.join(names[:6])}{' …' if len(names) > 6 else ''}",
+        "title": said.get("title") or _title(names, said.get("audits", [])),
         "subjects": said.get("subjects", []),
         "corpus": said.get("corpus"),
         "lexicon": said.get("lexicon"),
@@ -156,6 +156,13 @@ def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
         "environment": said.get("environment", {}),
         "seconds": said.get("seconds", {}),
     }
+
+
+def _title(names: list[str], audits: list[dict[str, Any]]) -> str:
+    """The inventories, or where an audit trained its own, the audits."""
+    if not names:
+        return ", ".join(str(audit.get("title") or audit["name"]) for audit in audits)
+    return f"Audit of {', '.join(names[:6])}{' …' if len(names) > 6 else ''}"
 
 
 def _summary(run: Run, said: dict[str, Any]) -> str:
