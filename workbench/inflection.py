@@ -134,8 +134,12 @@ class Analyser:
         if lemma is not None:
             if low == lowered(lemma, language):
                 return self._told(word, Cut((), word, (), ()), lemma, "lemma")
-            cut = self._cut(low, lowered(lemma, language))
-            return self._told(word, cut or Cut((), word, (), ()), lemma, "affixes" if cut else "irregular")
+            further = self.dictionary.get(lemma, lemma)  # a plural may have a possessed noun for its lemma
+            for base in dict.fromkeys((further, lemma) if len(further) >= STEM else (lemma,)):
+                cut = self._cut(low, lowered(base, language))
+                if cut is not None:
+                    return self._told(word, cut, base, "affixes")
+            return self._told(word, Cut((), word, (), ()), lemma, "irregular")
         for find, known in self._guides:
             found = find(low)
             if found is not None:

@@ -40,7 +40,7 @@ SETS = {
 
 
 class Row(NamedTuple):
-    """A gold row: the word, its morphs, and whether it has inflection, derivation and compounding (``110``)."""
+    """A gold row: the word, its morphs, and whether it has inflection, derivation, compounding (``110``)."""
 
     word: str
     morphs: tuple[str, ...]
@@ -157,15 +157,15 @@ def section(folder: Path | None = None) -> str:
 
 
 PROSE = """Gold: the development words of the SIGMORPHON 2022 shared task on morpheme segmentation, 2,000 a
-language. The affix inventories were written with one half of them in sight (an even first byte of the word's
-SHA-256); the figures are of the other half, with 95 % intervals from {draws} draws of words. The gold holds
-rare words: "analysed" are those with a lemma in simplemma's dictionary, or whose stem or parts have one, which
-is what the embedded lexicon takes; "all words" adds the back-off of the segmenter `affixes:` (the known form in
-which a word ends, an attested stem) and the words left whole for want of a lemma. A gold morph may be
-underlying (`incrociare erai`), so that only rows which join to their word, or whose affixes end it, say where a
-boundary stands; recall on rows with derivation and compounds counts boundaries that an inflectional segmenter
-does not seek. Not measured: German, Finnish, Russian, Swahili and Turkish, without gold here; {others}, without
-an affix inventory."""
+language. The affix inventories were written with one half of them in sight (an even first byte of the
+word's SHA-256); the figures are of the other half, with 95 % intervals from {draws} draws of words. The
+gold holds rare words: "analysed" are those with a lemma in simplemma's dictionary, or whose stem or parts
+have one, which is what the embedded lexicon takes; "all words" adds the back-off of the segmenter
+`affixes:` (the known form in which a word ends, an attested stem) and the words left whole for want of a
+lemma. A gold morph may be underlying (`incrociare erai`), so that only rows which join to their word, or
+whose affixes end it, say where a boundary stands; recall on rows with derivation and compounds counts
+boundaries that an inflectional segmenter does not seek. Not measured: German, Finnish, Russian, Swahili and
+Turkish, without gold here; {others}, without an affix inventory."""
 
 
 def full(found: dict[str, dict[str, dict[str, Any]]], kind: str) -> str:
@@ -204,7 +204,7 @@ def write_quality(found: dict[str, dict[str, dict[str, Any]]], path: Path) -> No
     """Writes the figures as data that the embedded lexicon reads for its notes."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("simplemma", "wordfreq"))
     lines = [
-        "# Written by python -m tests.benchmarks --only affixes. Three numbers: value, low, high (95 %, bootstrap).",
+        "# Written by python -m tests.benchmarks --only affixes. Three numbers: value, 95 % bounds.",
         '# "scored" words were analysed; "whole_" figures count the words left whole too.',
         'gold = "SIGMORPHON 2022, word level, development words, the half held out"',
         f'versions = "{versions}"',
