@@ -113,7 +113,12 @@ def _language(code: str, most: int) -> _Made:
                 missed.setdefault(reason, []).append((rank, word))
     frame, tagger = tagged(code, pl.DataFrame(rows, schema=SCHEMA))
     left: list[_Left] = [(code, reason, len(some), *some[0]) for reason, some in sorted(missed.items())]
-    return _Made(frame, left, f"{quality_note(code)}{f'; pos and features by {tagger}' if tagger else ''}")
+    notes = [quality_note(code)]
+    notes += (
+        [] if analyser.frequencies else ["forms of simplemma's dictionary at even distances, no frequencies"]
+    )
+    notes += [f"pos and features by {tagger}"] if tagger else []
+    return _Made(frame, left, "; ".join(notes))
 
 
 def _words(analyser: Analyser, most: int) -> Iterator[str]:
