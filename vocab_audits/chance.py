@@ -99,7 +99,8 @@ def chance(listed: pl.Series, pool: pl.DataFrame, matched: tuple[str, ...]) -> C
     cells = pool.group_by(matched).agg(
         total=pl.len().cast(pl.Float64), morphs=pl.col("hit").sum().cast(pl.Float64)
     )
-    drawn = found.group_by(matched).agg(drawn=pl.len().cast(pl.Float64)).join(cells, on=matched)
+    drawn = found.group_by(matched).agg(drawn=pl.len().cast(pl.Float64)).join(cells, on=matched).sort(matched)
+    # In order, since a sum of fractions depends on it in its last digits.
     share = pl.col("morphs") / pl.col("total")
     left = (pl.col("total") - pl.col("drawn")) / pl.max_horizontal(pl.col("total") - 1, pl.lit(1.0))
     mean, variance = drawn.select(
