@@ -1,8 +1,8 @@
 """Losses of a model of bytes: against a teacher's targets, and against the text alone, in nats a row.
 
 A student has one logit a column of the targets, and may have one more for ids that spell nothing. What a
-row's targets give to no column of the student (byte-less mass without such a column, lost mass) trains nothing: the
-row then counts as much as the mass that is left.
+row's targets give to no column of the student (byte-less mass without such a column, lost mass) trains
+nothing: the row then counts as much as the mass that is left.
 """
 
 from __future__ import annotations

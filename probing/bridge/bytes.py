@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from probing.bridge.kept import Kept, check_kept
-from probing.bridge.mass import check, log_add, log_sum, logged, low_of, segment_sums
+from probing.bridge.mass import check, log_add, log_sum, low_of, segment_sums
 from workbench.errors import SutureError
 from workbench.prefixmass import END, SPELLESS, paths, realised
 
@@ -210,8 +210,8 @@ def _kept_block(masses: Masses, segments: _Segments, teacher: Kept, dtype: torch
     offsets = torch.searchsorted((rows + rank).flatten(), segments.start)
     offsets = torch.cat([offsets, offsets.new_tensor([rank.numel()])])
     whole = log_sum(values)
-    # Ids left out may have all that the kept ones lack to 1; a sum above 1 by rounding lacks nothing.
-    lost = logged(-torch.expm1(whole.clamp_max(0)))
+    # Ids left out may have all that the kept ones lack to 1, which is known to the rounding of what was kept.
+    lost = (-torch.expm1(whole)).clamp_min(torch.finfo(teacher.values.dtype).eps).log()
     most = lost if teacher.most is None else teacher.most.to(dtype)
     return _Block(values.flatten(), offsets, segments.size - offsets.diff(), lost, most)
 

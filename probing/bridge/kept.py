@@ -20,7 +20,8 @@ class Kept(NamedTuple):
 
     Attributes:
         ids: different ids of each position (positions, k).
-        values: their log-probabilities under the whole softmax (positions, k).
+        values: their log-probabilities under the whole softmax (positions, k). What they lack to 1 is lost,
+            and is at least the rounding of their type.
         most: log-probability that no id left out exceeds, such as the least kept of a top-k (positions,), or
             None where nothing is known. It bounds what may have been lost under a long prefix.
     """
