@@ -36,8 +36,8 @@ OBJECTIVES = ("bpe", "wordpiece", "unigram", "morph-bpe", "random")
 USUAL = ("bpe", "wordpiece", "unigram")
 """Objectives that have a pipeline of their own in common use."""
 
-LEAST_SIZE = 2 * len(BYTES) + 2
-"""WordPiece has each byte twice, and an unknown token."""
+LEAST_SIZES = {"wordpiece": 2 * len(BYTES) + 2}
+"""WordPiece has each byte twice, and an unknown token; the others have each once."""
 
 LONGEST_WORD = 40
 """Letters of the longest word whose morphs are learned; longer runs are no words as a rule."""
@@ -135,12 +135,18 @@ def _check(names: Sequence[str], size: int, held_out: float) -> None:
         raise SutureError(
             f"objectives must be some of {', '.join(OBJECTIVES)}; got {got}; correct the option"
         )
-    if size < LEAST_SIZE:
+    if size < (least := least_size(names)):
         raise SutureError(
-            f"size must be at least {LEAST_SIZE}, since WordPiece holds each byte twice; got {size}; raise it"
+            f"size must be at least {least} for {', '.join(names)}, which spell every byte; got {size}; "
+            "raise it"
         )
     if not 0 <= held_out < 1:
         raise SutureError(f"held_out must be a share from 0 to below 1; got {held_out}; 0.1 is usual")
+
+
+def least_size(names: Iterable[str]) -> int:
+    """Entries that all of some objectives have beyond their single bytes."""
+    return max(LEAST_SIZES.get(name, len(BYTES) + 1) for name in names)
 
 
 def split(batches: Iterable[Batch], share: float) -> tuple[list[Batch], list[Batch]]:
@@ -203,10 +209,10 @@ def _alike(ways: Mapping[str, Callable[[int], Backend]], size: int) -> tuple[int
             if name not in made or made[name].get_vocab_size() > size:
                 made[name] = way(size)
         least = min(backend.get_vocab_size() for backend in made.values())
-        if least < LEAST_SIZE:
+        if least < least_size(ways):
             raise SutureError(
-                f"the text must yield at least {LEAST_SIZE} entries to compare objectives; it yields "
-                f"{least}; give more text"
+                f"the text must yield at least {least_size(ways)} entries to compare {', '.join(ways)}; it "
+                f"yields {least}; give more text"
             )
         if least >= size:
             return size, made
