@@ -15,7 +15,7 @@ from pathlib import Path
 import regex
 
 from tests import vocabs
-from tests.benchmarks import affixes, encode, fidelity, morphology, peer, speed
+from tests.benchmarks import affixes, encode, fidelity, growth, morphology, peer, speed
 from tests.benchmarks.texts import scripts_of, texts
 from workbench.inventory import KINDS
 
@@ -26,6 +26,7 @@ TITLES = {
     "encode": "Encoding and counting beside the bare encoder",
     "affixes": "Morphs by lemma and affixes against gold",
     "morphology": "Alignment with morphology beside a named peer",
+    "growth": "A growing BPE beside the bare trainer",
 }
 HEAD = """# Measurements
 
@@ -128,6 +129,17 @@ without its lint. The words are Hungarian gold words that concatenate, and pairs
 number. Of {options.runs} turns the least counts."""
 
 
+def of_growth(options: argparse.Namespace) -> str:
+    """The growth audit beside the trainer alone."""
+    head = ["work", "CPU s", "ratio", "MiB"]
+    return f"""{table(head, growth.rows(options.runs))}
+
+The baseline is the trainer of the tokenizers library, fed the same lines. CPU seconds are user and system from the
+start of the process to its end, imports included; of {options.runs} turns the least counts, and the highest peak of
+memory. The lexicon ({growth.LEXICON}) is read from a file. The text is that of the fidelity section, many scripts and random
+words, so it has far more distinct pre-tokens than prose of its size."""
+
+
 def of_affixes(_: argparse.Namespace) -> str:
     """Boundaries of the affix segmenter against gold."""
     return affixes.section()
@@ -149,6 +161,7 @@ def main() -> int:
         "encode": of_encode,
         "affixes": of_affixes,
         "morphology": of_morphology,
+        "growth": of_growth,
     }
     for key in options.only or TITLES:
         former[TITLES[key]] = f"{measured[key](options)}\n\n{_where()}\n"
