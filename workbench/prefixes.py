@@ -296,16 +296,22 @@ def meeting(teacher: Prefixes, student: Prefixes, after: bytes = b"") -> Meeting
     top = teacher.find(after)
     if top < 0:
         return Meeting(np.empty(0, np.int64), np.empty(0, np.int64))
-    found = np.full(len(teacher), -1, np.int64)
-    found[top] = ROOT
-    low, high = int(teacher.children[top]), int(teacher.children[top + 1])
-    while low < high:
-        match = found[teacher.parent[low:high]]
+    low, high = top, top + 1
+    match, lows, found = np.array([ROOT]), [low], [np.array([ROOT])]
+    while True:
+        former, low, high = low, int(teacher.children[low]), int(teacher.children[high])
+        if low == high:
+            break
+        match = match[teacher.parent[low:high] - former]
         going = np.flatnonzero(match >= 0)
-        found[low + going] = student.step(match[going], teacher.byte[low:high][going])
-        low, high = int(teacher.children[low]), int(teacher.children[high])
+        match[going] = student.step(match[going], teacher.byte[low:high][going])
+        lows.append(low)
+        found.append(match)
     ids = teacher.order[teacher.low[top] + teacher.own[top] : teacher.high[top]]
-    return Meeting(ids, found[teacher.node_of[ids]])
+    nodes = teacher.node_of[ids]
+    level = teacher.depth[nodes] - teacher.depth[top]
+    place = np.cumsum([0, *map(len, found)])[level] + nodes - np.array(lows)[level]
+    return Meeting(ids, np.concatenate(found)[place])
 
 
 def extended(student: Prefixes, nodes: Places) -> NDArray[np.bool_]:
