@@ -200,14 +200,18 @@ class Bridge:
             )
         return np.bincount(rest.cells, held / total, size).astype(np.float64, copy=False)
 
-    def boundary(self, rows: Rows) -> Tensor:
-        """Fast targets of teacher rows at boundaries (rows, student ids + 2): one index_add, no floor."""
+    def _fits(self, rows: Rows) -> None:
         if rows.width != self.size[0]:
             raise SutureError(
                 f"a teacher's rows must be {self.size[0]} wide, one cell an id of {self.teacher.name}; got "
                 f"{rows.width}; build them with this width"
             )
-        return rows.scattered(self.on("cells", rows.values.device), self.size[1] + 2)
+
+    def boundary(self, rows: Rows) -> Tensor:
+        """Fast targets of teacher rows at boundaries (rows, student ids + 2): one index_add, no floor."""
+        self._fits(rows)
+        empty = rows.values.new_zeros(len(rows), self.size[1] + 2)
+        return rows.scatter_(empty, self.on("cells", rows.values.device))
 
     def targets(
         self,
@@ -238,6 +242,7 @@ class Bridge:
         Raises:
             SutureError: rows of another number or width than the tokens; an unknown mode or reach.
         """
+        self._fits(rows)
         _among("mode", mode, get_args(Mode))
         _among("reach", reach, get_args(Reach))
         if len(rows) != len(pairing.teacher.ids):

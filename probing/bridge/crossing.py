@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
-from probing.bridge.targets import Moves
+from probing.bridge.targets import Moves, blocks
 from workbench.prefixes import meeting
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from probing.bridge.chunks import Offsets, Pairing
     from probing.bridge.rows import Rows
     from workbench.prefixes import Prefixes
-
-BLOCK = 1 << 22
-"""Values gathered at a time, which bounds memory."""
 
 
 class Path(NamedTuple):
@@ -149,20 +146,13 @@ def prefix_mass(bridge: Bridge, rows: Rows, which: Offsets, places: Offsets) -> 
         return (rows.values[at].double() * held).sum(dim=1)
     counts = places[:, 1] - places[:, 0]
     found = torch.zeros(len(which), dtype=torch.float64, device=device)
-    for part in _blocks(counts):
+    for part in blocks(counts):
         owner = np.repeat(part, counts[part])
         within = np.arange(len(owner)) - np.repeat(np.cumsum(counts[part]) - counts[part], counts[part])
         ids = bridge.above.order[places[owner, 0] + within]
         flat = torch.from_numpy(which[owner] * rows.width + ids).to(device)
         found = found.index_add(0, torch.from_numpy(owner).to(device), rows.values.reshape(-1)[flat].double())
     return found
-
-
-def _blocks(counts: Offsets) -> list[Offsets]:
-    """Places whose counts sum to about a block each."""
-    if not len(counts):
-        return []
-    return [np.flatnonzero(np.cumsum(counts) // BLOCK == at) for at in np.unique(np.cumsum(counts) // BLOCK)]
 
 
 def _walked(

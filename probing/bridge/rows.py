@@ -103,10 +103,16 @@ class Rows:
         _shares(values, least=0.0)
         return cls(values, width, ids.long(), (1 - values.sum(dim=-1)).clamp_min(0))
 
-    def take(self, rows: Tensor) -> Rows:
-        """Some rows, in any order."""
+    def take(self, rows: Tensor | slice) -> Rows:
+        """Some rows, in any order; of a slice, a view."""
         ids = None if self.ids is None else self.ids[rows]
         return Rows(self.values[rows], self.width, ids, self.lost[rows])
+
+    def cleared(self, rows: Tensor) -> Rows:
+        """The same without mass in some rows; written in place, so only for what ``take`` gave."""
+        self.values.index_fill_(0, rows, 0)
+        self.lost.index_fill_(0, rows, 0)
+        return self
 
     def at(self, ids: Tensor) -> Tensor:
         """Probability of one id a row (rows,); 0 for an id that was not kept."""
@@ -120,17 +126,16 @@ class Rows:
             return self.values
         return self.values.new_zeros(len(self), self.width).scatter_add(1, self.ids, self.values)
 
-    def scattered(self, cells: Tensor, size: int) -> Tensor:
-        """Sums of values by the cell of their id (rows, size).
+    def scatter_(self, into: Tensor, cells: Tensor) -> Tensor:
+        """Adds values, in place, to the cell of their id.
 
         Args:
-            cells: a cell of each id (width,).
-            size: number of cells.
+            into: (rows, cells).
+            cells: the cell of each id (width,).
         """
-        found = self.values.new_zeros(len(self), size)
         if self.ids is None:
-            return found.index_add_(1, cells, self.values)
-        return found.scatter_add_(1, cells[self.ids], self.values)
+            return into.index_add_(1, cells, self.values)
+        return into.scatter_add_(1, cells[self.ids], self.values)
 
     def weighed(self, weights: Tensor) -> Tensor:
         """Σ value·weight by row (rows,), for a weight of each id (width,)."""

@@ -11,9 +11,13 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from probing.bridge.bpm import Bridge
+    from probing.bridge.bpm import Bridge, Rest
     from probing.bridge.chunks import Offsets, Pairing
     from probing.bridge.rows import Rows
+
+
+BLOCK = 1 << 22
+"""Values gathered at a time, which bounds memory."""
 
 
 class Moves(NamedTuple):
@@ -90,86 +94,101 @@ class Targets:
 
 def fast(bridge: Bridge, rows: Rows, pairing: Pairing, at: Offsets) -> Targets:
     """Targets of some positions without corrections."""
-    device, governing = rows.values.device, pairing.governing[at]
-    every = len(at) == len(rows) and np.array_equal(governing, np.arange(len(rows)))
-    held = rows if every else rows.take(torch.from_numpy(governing).to(device))
-    pending = pairing.pending[at]
-    bound = torch.from_numpy(pending == 0).to(device)
-    if pending.any():
-        held = replace(held, values=held.values * bound.unsqueeze(1), lost=held.lost * bound)
-    cells, lost = bridge.boundary(held), held.lost
-    scale = torch.ones_like(lost)
+    values, governing = rows.values, pairing.governing[at]
+    pending = pairing.pending[at] > 0
+    cells = values.new_zeros(len(at), bridge.size[1] + 2)
+    sides = [(cells[:0, 0], cells[:0, 0])]
+    step = max(1, BLOCK // rows.width)
+    for low in range(0, len(at), step):
+        part = slice(low, low + step)
+        held = _taken(rows, governing[part], np.flatnonzero(pending[part]))
+        held.scatter_(cells[part], bridge.on("cells", values.device))
+        sides.append((held.lost, held.weighed(bridge.on("spannable", values.device))))
+    lost, spannable = (torch.cat(each) for each in zip(*sides, strict=True))
+    yes = torch.ones(len(at), dtype=torch.bool, device=values.device)
+    made = Targets(cells, lost, spannable, torch.zeros_like(lost), yes, torch.ones_like(lost), ~yes)
     if bridge.stop == "floor" and bridge.end is not None:
-        share = ((bridge.floor - cells[:, bridge.end]) / (1 - cells[:, bridge.end])).clamp_min(0) * bound
-        scale = 1 - share
-        end = torch.tensor([bridge.end], device=device)
-        cells = (cells * scale.unsqueeze(1)).index_add(1, end, share.unsqueeze(1))
-        lost = lost * scale
-    spannable = held.weighed(bridge.on("spannable", device)) * scale
-    made = Targets(
-        cells, lost, spannable, torch.zeros_like(lost), torch.ones_like(bound), scale, torch.zeros_like(bound)
-    )
+        made = _floored(made, bridge.end, bridge.floor, torch.from_numpy(~pending).to(values.device))
     return _pending(made, bridge, rows, pairing, at)
 
 
+def _taken(rows: Rows, governing: Offsets, inner: Offsets) -> Rows:
+    """Governing rows, those inside a teacher token without mass; a view where all follow each other."""
+    if not len(inner) and (np.diff(governing) == 1).all():
+        return rows.take(slice(int(governing[0]), int(governing[-1]) + 1))
+    held = rows.take(torch.from_numpy(governing).to(rows.values.device))
+    return held.cleared(torch.from_numpy(inner).to(rows.values.device))
+
+
+def _floored(made: Targets, end: int, floor: float, bound: Tensor) -> Targets:
+    """Rows at boundaries mixed with as much of ``end`` as it lacks to the floor."""
+    had = made.cells[:, end]
+    share = ((floor - had) / (1 - had)).clamp_min(0) * bound
+    scale = 1 - share
+    cells = (made.cells * scale.unsqueeze(1)).index_add(
+        1, torch.tensor([end], device=had.device), share.unsqueeze(1)
+    )
+    return replace(made, cells=cells, lost=made.lost * scale, spannable=made.spannable * scale, scale=scale)
+
+
 def _pending(made: Targets, bridge: Bridge, rows: Rows, pairing: Pairing, at: Offsets) -> Targets:
-    """Fills the rows that start inside a teacher token, those of equal pending bytes together."""
-    starts = pairing.student.starts[at]
+    """Fills the rows that start inside a teacher token."""
     inner = np.flatnonzero(pairing.pending[at])
-    groups: dict[bytes, list[int]] = {}
-    for place, low, high in zip(
-        inner.tolist(),
-        pairing.teacher.starts[pairing.governing[at[inner]]].tolist(),
-        starts[inner].tolist(),
-        strict=True,
-    ):
-        groups.setdefault(pairing.data[low:high], []).append(place)
-    for pending, places in groups.items():
-        held = rows.take(torch.from_numpy(pairing.governing[at[places]]).to(rows.values.device))
-        made = _filled(made, bridge, held, pending, torch.tensor(places, device=rows.values.device))
+    governing = pairing.governing[at[inner]]
+    spans = zip(
+        pairing.teacher.starts[governing].tolist(), pairing.student.starts[at[inner]].tolist(), strict=True
+    )
+    keys = [pairing.data[low:high] for low, high in spans]
+    known = {key: bridge.rest(key) for key in dict.fromkeys(keys)}
+    rests = [known[key] for key in keys]
+    # A dump's rows are made dense, so that a block of them holds a whole vocabulary a position.
+    sizes = np.fromiter((len(rest.ids) if rows.ids is None else rows.width for rest in rests), np.int64)
+    for part in blocks(sizes):
+        _filled(made, rows, governing[part], inner[part], [rests[place] for place in part.tolist()])
     return made
 
 
-def _filled(made: Targets, bridge: Bridge, rows: Rows, pending: bytes, places: Tensor) -> Targets:
-    """Rows of some pending bytes: conditional on a token that begins with them.
+def blocks(sizes: Offsets) -> list[Offsets]:
+    """Places whose sizes sum to about ``BLOCK`` at a time."""
+    number = np.cumsum(sizes) // BLOCK
+    return [np.flatnonzero(number == block) for block in np.unique(number)]
+
+
+def _filled(made: Targets, rows: Rows, governing: Offsets, places: Offsets, rests: list[Rest]) -> None:
+    """Fills empty rows, in place: conditional on a token that begins with the pending bytes of each.
 
     Mass that a top-k dump lost may begin with them or not; all of it counts, so that no cell is overstated.
     """
     device = rows.values.device
-    rest = bridge.rest(pending)
-    values = rows.dense()[:, torch.from_numpy(rest.ids).to(device)]
-    known = values.sum(dim=1)
-    defined = known > 0
-    scale = torch.where(defined, 1 / (known + rows.lost), 0)
-    shares = values * scale.unsqueeze(1)
-    width = made.cells.shape[1]
-    cells = torch.from_numpy(rest.cells).to(device)
-    flat = (places.unsqueeze(1) * width + cells).flatten()
-    filled = made.cells.flatten().index_add(0, flat, shares.flatten())
-    filled = filled.index_add(0, places * width + width - 2, (~defined).to(shares.dtype))
-    return replace(
-        made,
-        cells=filled.view_as(made.cells),
-        lost=made.lost.index_add(0, places, rows.lost * scale),
-        spannable=made.spannable.index_add(
-            0, places, shares @ torch.from_numpy(rest.open).to(device, shares.dtype)
-        ),
-        defined=made.defined.index_copy(0, places, defined),
-        scale=made.scale.index_copy(0, places, scale),
+    sizes = [len(rest.ids) for rest in rests]
+    owner = np.repeat(np.arange(len(rests)), sizes)
+    ids, cells, open_ = (np.concatenate(each) for each in zip(*rests, strict=True))
+    row = torch.from_numpy(governing).to(device)
+    held, base = (
+        (rows.values, governing) if rows.ids is None else (rows.take(row).dense(), np.arange(len(row)))
     )
+    mine, place = torch.from_numpy(owner).to(device), torch.from_numpy(places).to(device)
+    values = held.reshape(-1)[torch.from_numpy(base[owner] * rows.width + ids).to(device)]
+    known = values.new_zeros(len(rests)).index_add_(0, mine, values)
+    defined, lost = known > 0, rows.lost[row]
+    scale = torch.where(defined, 1 / (known + lost), 0)
+    shares = values * scale[mine]
+    width = made.cells.shape[1]
+    flat = made.cells.view(-1)
+    flat.index_add_(0, torch.from_numpy(places[owner] * width + cells).to(device), shares)
+    flat.index_add_(0, place * width + width - 2, (~defined).to(shares.dtype))
+    made.lost.index_add_(0, place, lost * scale)
+    made.spannable.index_add_(0, place[mine], shares * torch.from_numpy(open_).to(device))
+    made.defined.index_copy_(0, place, defined)
+    made.scale.index_copy_(0, place, scale)
 
 
 def corrected(made: Targets, moves: Moves) -> Targets:
     """The made after mass has been moved; what rounding leaves below 0 is set to 0."""
     amounts = moves.amounts.to(made.cells.dtype) * made.scale[moves.rows]
     base = moves.rows * made.cells.shape[1]
-    flat = made.cells.flatten()
-    flat = flat.index_add(0, base + moves.sources, -amounts).index_add(0, base + moves.cells, amounts)
+    flat = made.cells.view(-1)
+    flat.index_add_(0, base + moves.sources, -amounts).index_add_(0, base + moves.cells, amounts)
     touched = torch.unique(torch.cat([base + moves.sources, base + moves.cells]))
-    flat = flat.index_copy(0, touched, flat[touched].clamp_min(0))
-    taken = torch.where(moves.entering, amounts, 0)
-    return replace(
-        made,
-        cells=flat.view_as(made.cells),
-        moved=made.moved.index_add(0, moves.rows, taken),
-    )
+    flat.index_copy_(0, touched, flat[touched].clamp_min(0))
+    return replace(made, moved=made.moved.index_add(0, moves.rows, amounts * moves.entering))

@@ -174,6 +174,12 @@ def test_rows_of_another_text_are_refused():
         bridge().targets(Rows.from_probabilities(VALUES.expand(3, -1), 6), pairing)
 
 
+def test_rows_of_another_width_are_refused():
+    pairing = pair(TEACHER, STUDENT, Encoded.of([[2, 5]]), Encoded.of([[2, 3, 1]]))
+    with pytest.raises(SutureError, match="must be 6 wide"):
+        bridge().targets(Rows.from_logits(torch.zeros(2, 7), 7), pairing)
+
+
 def test_entries_that_do_not_spell_the_text_are_refused():
     marked = Inventory.build("pieces", "test", {"id": [0], "bytes": [b"a"], "position": ["inner"]})
     with pytest.raises(SutureError, match="pieces must spell the text"):
