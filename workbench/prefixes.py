@@ -147,6 +147,13 @@ class Prefixes:
         return found
 
     @cached_property
+    def runs(self) -> tuple[Places, Places]:
+        """Where in ``order`` the ids of each entry begin, and its node (different entries,)."""
+        at = self.node_of[self.order]
+        starts = np.flatnonzero(np.diff(at, prepend=-1))
+        return starts, at[starts]
+
+    @cached_property
     def keys(self) -> Places:
         """Parent · 256 + byte of every node but the root, strictly rising (nodes − 1,)."""
         return self.parent[1:] * 256 + self.byte[1:]

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from probing.bridge.kept import Kept, check_kept
-from probing.bridge.mass import check, log_add, log_sum, low_of, segment_sums
+from probing.bridge.mass import check, columns, log_add, log_sum, low_of, segment_sums
 from workbench.errors import SutureError
 from workbench.prefixmass import END, SPELLESS, paths, realised
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from probing.bridge.mass import Masses
     from workbench.prefixmass import Paths
 
-BLOCK = 64
-"""Positions taken at a time: with 200,000 ids each pass over them then holds 100 MB."""
+CELLS = 2**20, 2**25
+"""Values taken at a time, on a processor and elsewhere. Beyond 8 MB a pass on a processor takes twice as long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +161,14 @@ def _targets(
         check(teacher, index, log=True)
     tokens = realised(index, ids.detach().cpu().numpy())
     made = []
-    for low in range(0, max(len(tokens), 1), BLOCK):
-        walk = paths(index, tokens[low : low + BLOCK])
+    block = max(CELLS[values.device.type != "cpu"] // max(index.width, 1), 1)
+    for low in range(0, max(len(tokens), 1), block):
+        walk = paths(index, tokens[low : low + block])
         segments = _Segments.of(masses, walk)
         if isinstance(teacher, Kept):
-            held = _kept_block(masses, segments, teacher.part(low, low + BLOCK), dtype)
+            held = _kept_block(masses, segments, teacher.part(low, low + block), dtype)
         else:
-            held = _whole_block(masses, segments, teacher[low : low + BLOCK].to(dtype))
+            held = _whole_block(masses, segments, teacher[low : low + block].to(dtype))
         made.append(_rows(masses, walk, segments, held, ends=ends, first=low))
     return Targets(*(torch.cat(each) for each in zip(*made, strict=True)))
 
@@ -198,7 +199,7 @@ class _Segments(NamedTuple):
 
 def _whole_block(masses: Masses, segments: _Segments, logits: Tensor) -> _Block:
     offsets = torch.cat([segments.start, segments.start.new_tensor([logits.numel()])])
-    return _Block(logits.index_select(1, masses.sorted).flatten(), offsets, None)
+    return _Block(columns(logits, masses.sorted).flatten(), offsets, None)
 
 
 def _kept_block(masses: Masses, segments: _Segments, teacher: Kept, dtype: torch.dtype) -> _Block:

@@ -60,16 +60,23 @@ def peers_dir() -> Path:
     return vocabs.ROOT / ".cache" / "peers"
 
 
-def environment() -> Path:
-    """Return the `bin` folder of the peer's own virtual environment, made on the first call."""
-    folder = peers_dir() / PEER
+def environment(peer: str = PEER, release: str = VERSION, first: tuple[str, ...] = ()) -> Path:
+    """Return the `bin` folder of a peer's own virtual environment, made on the first call.
+
+    Args:
+        peer: The distribution.
+        release: Its version.
+        first: What is installed before it, by exact release where its own choice would not do.
+    """
+    folder = peers_dir() / peer
     binaries = folder / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
-    version = [python, "-c", f"import importlib.metadata as m; print(m.version({PEER!r}))"]
+    version = [python, "-c", f"import importlib.metadata as m; print(m.version({peer!r}))"]
     found = binaries.is_dir() and subprocess.run(version, capture_output=True, text=True, check=False).stdout
-    if not found or found.strip() != VERSION:
+    if not found or found.strip() != release:
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", f"{PEER}=={VERSION}"], check=True)
+        for wanted in (*first, f"{peer}=={release}"):
+            subprocess.run([python, "-m", "pip", "install", "-q", wanted], check=True)
     return binaries
 
 

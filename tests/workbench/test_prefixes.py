@@ -56,6 +56,9 @@ def test_nodes_are_the_prefixes_and_their_ranges_partition(pieces):
         edges = [index.low[node] + index.own[node], *(index.high[kid] for kid in kids)]
         assert edges[:-1] == [index.low[kid] for kid in kids]
         assert edges[-1] == index.high[node]
+    starts, nodes = index.runs
+    assert [names[node] for node in nodes] == sorted({piece for piece, _ in held})
+    assert starts.tolist() == [index.low[node] for node in nodes]
     assert [index.node_of[token] for _, token in held] == [names.index(piece) for piece, _ in held]
 
 
