@@ -77,8 +77,8 @@ def consistency(table: pl.DataFrame, by: str = "morph") -> Consistency:
         table: rows with the columns ``by`` and ``split``.
         by: the column that says what is equal.
     """
-    counts = table.group_by(by, "split").len("count")
-    each = counts.group_by(by).agg(
+    counts = table.group_by(by, "split", maintain_order=True).len("count")
+    each = counts.group_by(by, maintain_order=True).agg(
         total=pl.col("count").sum(),
         most=pl.col("count").max(),
         entropy=(pl.col("count") / pl.col("count").sum()).entropy(base=2, normalize=False),

@@ -91,8 +91,8 @@ def lies(
     rows, width = int(network.get_input_embeddings().num_embeddings), teacher.inventory.rows_needed  # type: ignore[operator]
     if rows < width:
         raise SutureError(
-            f"a model must have a row for each of the teacher's {width:,} ids; {model} has {rows:,}; give the "
-            "tokenizer that it was trained with"
+            f"a model must have a row for each of the teacher's {width:,} ids; {model} has {rows:,}; give "
+            "the tokenizer that it was trained with"
         )
     chosen = _some(teacher, texts, tokens)
     pairing = pair_texts(teacher, student, chosen)
