@@ -73,19 +73,14 @@ def findings(
 
 
 def _entries(entries: Mapping[str, int], asked: int) -> Iterator[Finding]:
+    size = int(next(iter(entries)).rpartition("-")[2])
+    note = f"one of them yields {size:,} of the {asked:,} entries asked for, so all are that size"
+    yield Finding("objectives", "objectives", "size", float(size), "of all of them", "entries",
+                  "info" if size == asked else "warn", note=None if size == asked else note)  # fmt: skip
     for name, found in entries.items():
-        size = int(name.rpartition("-")[2])
-        notes = []
-        if size < asked:
-            notes.append(
-                f"one of them yields {size:,} of the {asked:,} entries asked for, so all are that size"
-            )
-        if found < size:
-            notes.append(
-                f"its trainer gives {found:,} for {size:,}, so its figures are of a smaller vocabulary"
-            )
+        note = f"its trainer gives {found:,} for {size:,}, so its figures are of another size"
         yield Finding(name, "objectives", "entries", float(found), "with the bytes", "entries",
-                      "warn" if notes else "info", note="; ".join(notes) or None)  # fmt: skip
+                      "info" if found == size else "warn", note=None if found == size else note)  # fmt: skip
 
 
 def _skipped(missing: Mapping[str, str]) -> Iterator[Finding]:
