@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from probing.bridge.bpm import Bridge, Rest
@@ -94,22 +96,42 @@ class Targets:
 
 def fast(bridge: Bridge, rows: Rows, pairing: Pairing, at: Offsets) -> Targets:
     """Targets of some positions without corrections."""
-    values, governing = rows.values, pairing.governing[at]
+    device, governing = rows.values.device, pairing.governing[at]
     pending = pairing.pending[at] > 0
-    cells = values.new_zeros(len(at), bridge.size[1] + 2)
-    sides = [(cells[:0, 0], cells[:0, 0])]
-    step = max(1, BLOCK // rows.width)
-    for low in range(0, len(at), step):
-        part = slice(low, low + step)
+    cells = rows.values.new_zeros(len(at), bridge.size[1] + 2)
+    # On a GPU a call costs more than the copy that it saves.
+    cut = _runs if device.type == "cpu" else _blocked
+    for part in cut(governing, pending, max(1, BLOCK // rows.width)):
         held = _taken(rows, governing[part], np.flatnonzero(pending[part]))
-        held.scatter_(cells[part], bridge.on("cells", values.device))
-        sides.append((held.lost, held.weighed(bridge.on("spannable", values.device))))
-    lost, spannable = (torch.cat(each) for each in zip(*sides, strict=True))
-    yes = torch.ones(len(at), dtype=torch.bool, device=values.device)
-    made = Targets(cells, lost, spannable, torch.zeros_like(lost), yes, torch.ones_like(lost), ~yes)
+        held.scatter_(cells[part], bridge.on("cells", device))
+    first = int(governing.min(initial=len(rows)))
+    near = rows.take(slice(first, int(governing.max(initial=-1)) + 1))
+    bound = torch.from_numpy(~pending).to(device)
+    row = torch.from_numpy(governing - first).to(device)
+    spannable = near.weighed(bridge.on("spannable", device))[row] * bound
+    lost = near.lost[row] * bound
+    none = torch.zeros_like(bound)
+    made = Targets(cells, lost, spannable, torch.zeros_like(lost), ~none, torch.ones_like(lost), none)
     if bridge.stop == "floor" and bridge.end is not None:
-        made = _floored(made, bridge.end, bridge.floor, torch.from_numpy(~pending).to(values.device))
+        made = _floored(made, bridge.end, bridge.floor, bound)
     return _pending(made, bridge, rows, pairing, at)
+
+
+def _blocked(governing: Offsets, _: NDArray[np.bool_], step: int) -> list[slice]:
+    """Slices of so many positions."""
+    return [slice(low, low + step) for low in range(0, len(governing), step)]
+
+
+def _runs(governing: Offsets, pending: NDArray[np.bool_], step: int) -> list[slice]:
+    """Slices of boundary positions whose governing rows follow each other: nothing is copied for them."""
+    low = np.flatnonzero(~pending)
+    fresh = np.flatnonzero((np.diff(low, prepend=-2) != 1) | (np.diff(governing[low], prepend=-2) != 1))
+    edges = [*fresh.tolist(), len(low)]
+    return [
+        slice(int(low[at]), int(low[at]) + min(step, stop - at))
+        for start, stop in pairwise(edges)
+        for at in range(start, stop, step)
+    ]
 
 
 def _taken(rows: Rows, governing: Offsets, inner: Offsets) -> Rows:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from probing.bridge import crossing
+from probing.bridge import crossing, targets
 from probing.bridge.bpm import Bridge
 from probing.bridge.chunks import pair
 from probing.bridge.rows import Rows
@@ -308,6 +308,21 @@ def test_some_positions_are_those_rows_of_all():
     found = at.bridge.targets(at.rows, at.pairing, some, mode="bytewalk", reach="text")
     torch.testing.assert_close(found.cells, every.cells[some])
     torch.testing.assert_close(found.bound, every.bound[some])
+
+
+def test_runs_and_blocks_of_any_size_give_the_same(monkeypatch):
+    for seed in range(60):
+        at = case(seed)
+        some = np.random.default_rng(seed).integers(0, len(at.pairing), 7)
+        for positions in (None, some):
+            whole = at.bridge.targets(at.rows, at.pairing, positions, reach="text")
+            for cut in (targets._runs, targets._blocked):
+                monkeypatch.setattr(targets, "_runs", cut)
+                monkeypatch.setattr(targets, "BLOCK", 3 * at.rows.width)
+                found = at.bridge.targets(at.rows, at.pairing, positions, reach="text")
+                monkeypatch.undo()
+                torch.testing.assert_close(found.cells, whole.cells, atol=1e-15, rtol=0)
+                torch.testing.assert_close(found.bound, whole.bound, atol=1e-15, rtol=0)
 
 
 def test_targets_carry_gradients_to_the_teacher():

@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +40,16 @@ def random_rows(width, count, seed=0):
     chance = np.random.default_rng(seed)
     values = chance.gamma(0.05, size=(count, width))
     return values / values.sum(axis=1, keepdims=True)
+
+
+def test_the_example_of_the_document_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUTURE_CACHE", str(tmp_path))
+    need("o200k"), need("cl100k")
+    text = Path(__file__).parents[2].joinpath("docs", "bpm.md").read_text(encoding="utf-8")
+    found = {}
+    exec(text.split("```python\n")[1].split("```")[0], found)  # noqa: S102 our own document
+    assert found["loss"].isfinite()
+    assert found["targets"].keep.all()
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
