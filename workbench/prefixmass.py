@@ -200,40 +200,36 @@ def node_masses(q: ArrayLike, index: Prefixes, *, log: bool = False, tails: bool
         index: of the inventory.
         log: whether ``q`` and the result are logarithms; then the tails are kept.
         tails: whether small masses keep their digits. Without, masses are differences of a cumulative sum,
-            good to 1e-13 of the whole and worthless below; with, each is the sum of its children, at twice
-            the time.
+            good to 1e-13 of the whole and worthless below; with, each is the sum of its children, at three to
+            five times the time.
 
     Returns:
         (…, nodes); the root's is all but the byte-less ids.
     """
     rows = _checked(q, index, log=log)
-    if not (log or tails):
-        found = np.empty((*rows.shape[:-1], len(index)))
-        sums = np.zeros(len(index.order) + 1)
-        # A row at a time stays in the processor's cache, which halves the time of sixteen at once.
-        for row, masses in zip(np.atleast_2d(rows), np.atleast_2d(found), strict=True):
-            np.cumsum(np.take(row, index.order), out=sums[1:])
+    found = np.empty((*rows.shape[:-1], len(index)))
+    # A row at a time stays in the processor's cache, which halves the time of sixteen at once.
+    for row, masses in zip(np.atleast_2d(rows), np.atleast_2d(found), strict=True):
+        if log or tails:
+            _from_leaves(row, index, masses, log=log)
+        else:
+            sums = np.concatenate([[0.0], np.cumsum(np.take(row, index.order))])
             np.subtract(np.take(sums, index.high), np.take(sums, index.low), out=masses)
-        return found
-    add, _ = _sums(log=log)
-    masses = _own(rows, index, log=log)
+    return found
+
+
+def _from_leaves(row: Floats, index: Prefixes, masses: Floats, *, log: bool) -> None:
+    """Fills in Z of every node: its own ids and its children, from the deepest up."""
+    add, zero = _sums(log=log)
+    starts, nodes = index.runs
+    held = np.take(row, index.order)
+    masses[:] = zero
+    masses[nodes] = held if len(starts) == len(held) else add.reduceat(held, starts)
     for depth in range(len(index.levels) - 3, -1, -1):
         low, high, end = index.levels[depth : depth + 3].tolist()
         kids = index.children[low : high + 1]
         inner = np.flatnonzero(np.diff(kids))
-        sums = add.reduceat(masses[..., high:end], kids[inner] - high, axis=-1)
-        masses[..., low + inner] = add(masses[..., low + inner], sums)
-    return masses
-
-
-def _own(rows: Floats, index: Prefixes, *, log: bool) -> Floats:
-    """E of every node (…, nodes)."""
-    add, zero = _sums(log=log)
-    found = np.full((*rows.shape[:-1], len(index)), zero)
-    starts, nodes = index.runs
-    if len(nodes):
-        found[..., nodes] = add.reduceat(np.take(rows, index.order, -1), starts, axis=-1)
-    return found
+        masses[low + inner] = add(masses[low + inner], add.reduceat(masses[high:end], kids[inner] - high))
 
 
 def prefix_mass(q: ArrayLike, index: Prefixes, prefix: bytes, *, log: bool = False) -> Floats:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from probing.bridge.mass import Masses
     from workbench.prefixmass import Paths
 
-CELLS = 2**20, 2**25
-"""Values taken at a time, on a processor and elsewhere. Beyond 8 MB a pass on a processor takes twice as long."""
+CELLS = 2**19, 2**25
+"""Values taken at a time, on a processor and elsewhere; with more, a processor's passes leave its cache."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 import regex
 
 from tests import vocabs
-from tests.benchmarks import affixes, bridge_bpm, encode, fidelity, growth, morphology, peer, speed
+from tests.benchmarks import affixes, bridge, bridge_bpm, encode, fidelity, growth, morphology, peer, speed
 from tests.benchmarks.texts import scripts_of, texts
 from workbench.inventory import KINDS
 
@@ -27,6 +27,7 @@ TITLES = {
     "affixes": "Morphs by lemma and affixes against gold",
     "morphology": "Alignment with morphology beside a named peer",
     "growth": "A growing BPE beside the bare trainer",
+    "bridge": "Byte prefixes beside a named peer and the bare sums",
     "bpm": "Byte-prefix marginalization beside one index_add",
 }
 HEAD = """# Measurements
@@ -146,6 +147,22 @@ def of_affixes(_: argparse.Namespace) -> str:
     return affixes.section()
 
 
+def of_bridge(options: argparse.Namespace) -> str:
+    """Masses of byte prefixes beside the peer's and beside the least that must be done."""
+    found = bridge.lines(runs=options.runs)
+    return f"""{table(*bridge.cost(found))}
+
+{table(*bridge.bars(found))}
+
+CPU milliseconds a position on one thread, medians of {options.runs} turns; "/{bridge.BATCH}" is by position in a batch of {bridge.BATCH}. "Bare
+sums": a gather, a cumulative sum in 64 bits and two gathers, which every index of this kind must do. "All nodes": the
+mass of every byte prefix in the vocabulary, which End-Of-Token and Marginalize-It take from. "Peer": the same from
+{bridge.PEER} {bridge.VERSION} in an environment of its own, in 32 bits. "Path": masses and next-byte distributions along one
+realised token (NumPy, from probabilities). "Targets": End-Of-Token's rows of one realised token (torch, from logits, in
+log space, 64 bits). "Root": the exact next byte at a token boundary, beside one torch index_add over the vocabulary.
+"Apart": how far the peer's masses of {len(bridge.PREFIXES)} prefixes lie from ours. `!` marks a bar that does not hold."""
+
+
 def of_bpm(_: argparse.Namespace) -> str:
     """Byte-prefix marginalization beside the least that it must do."""
     found = [bridge_bpm.cells_of(bridge_bpm.line(names)) for names in bridge_bpm.PAIRS]
@@ -176,6 +193,7 @@ def main() -> int:
         "affixes": of_affixes,
         "morphology": of_morphology,
         "growth": of_growth,
+        "bridge": of_bridge,
         "bpm": of_bpm,
     }
     for key in options.only or TITLES:

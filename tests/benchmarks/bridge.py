@@ -210,6 +210,44 @@ def index_add(index: Any, q: np.ndarray) -> Callable[[], object]:
     return lambda: torch.zeros(257, dtype=torch.float64).index_add_(0, where, row)
 
 
+WORKS = {
+    "bare": "bare sums",
+    "nodes": "all nodes",
+    "peer": "peer",
+    "targets": "targets",
+    "along": "path",
+}
+"""Works that are measured for one position and in a batch, and their headings."""
+
+
+def cost(found: list[Line]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of milliseconds."""
+    head = ["vocabulary", "ids", "nodes", "build s", "peer's", *WORKS.values()]
+    head += [f"{WORKS[key]} /{BATCH}" for key in WORKS] + ["softmax", "apart"]
+    rows = [
+        [line.name, f"{line.ids:,}", f"{line.nodes:,}", f"{line.build_s:.2f}", f"{line.peer_build_s:.2f}",
+         *(f"{line.ms[key]:.2f}" for key in WORKS), *(f"{line.ms[f'{key} batch']:.2f}" for key in WORKS),
+         f"{line.ms['softmax']:.2f}", f"{line.apart:.0e}"]
+        for line in found
+    ]  # fmt: skip
+    return head, rows
+
+
+def bars(found: list[Line]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of ratios; `!` marks a bar that does not hold."""
+    words = {
+        "bare": "all nodes ÷ bare sums", "bare batch": f"the same /{BATCH}", "peer": "peer ÷ all nodes",
+        "peer batch": f"the same, /{BATCH}", "root": "root ÷ index_add",
+    }  # fmt: skip
+    head = ["ratio", "bar", *(line.name for line in found)]
+    rows = []
+    for key, word in words.items():
+        bar = f"{'≥' if 'peer' in key else '≤'} {BARS[key]:g}"
+        cells = [f"{line.ratios()[key]:.2f}{'' if line.holds()[key] else ' !'}" for line in found]
+        rows.append([word, bar, *cells])
+    return head, rows
+
+
 def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
