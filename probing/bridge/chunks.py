@@ -236,13 +236,14 @@ def pair(
     refused = list({each.sample: each for each in reversed(refused)}.values())
     kept = np.setdiff1d(np.arange(len(data[0])), [each.sample for each in refused]).astype(np.int64)
     sides = [_side(*each, kept) for each in zip(inventories, ids, strict=True)]
-    blank = np.array([not piece.strip(BLANKS) for piece in student.pieces], bool)
+    used, places = np.unique(sides[1].ids, return_inverse=True)
+    blank = np.array([not student.pieces[token].strip(BLANKS) for token in used.tolist()], bool)
     return Pairing(
         (teacher.name, student.name),
         b"".join([data[0][k] for k in kept.tolist()]),
         sides[0],
         sides[1],
-        blank[sides[1].ids],
+        blank[places],
         kept,
         tuple(sorted(refused)),
     )
