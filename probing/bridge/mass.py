@@ -16,7 +16,7 @@ from torch import Tensor
 
 from workbench.errors import SutureError
 from workbench.prefixes import ROOT, check_text
-from workbench.prefixmass import COLUMNS, SPELLESS
+from workbench.prefixmass import COLUMNS, END, SPELLESS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,13 +78,21 @@ class Masses:
             for former, low, high in zip(edges[:-2], edges[1:-1], edges[2:], strict=True)
         ]
 
+    def _following(self, node: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids below a node in the order of their bytes, where segments begin and end, and their columns."""
+        index = self.index
+        low, high = int(index.low[node]), int(index.high[node])
+        kids = slice(int(index.children[node]), int(index.children[node + 1]))
+        edges = np.concatenate([[low], index.low[kids], [high]])
+        places = np.concatenate([[END], index.byte[kids]])
+        if node == ROOT:
+            edges, places = np.append(edges, index.width), np.append(places, SPELLESS)
+        ids = self.sorted[low : int(edges[-1])]
+        return ids, self.tensor(edges - low), self.tensor(places)
+
     @cached_property
-    def _first(self) -> tuple[Tensor, Tensor]:
-        """Columns of what may follow the empty prefix, and where in ``sorted`` each begins."""
-        kids = slice(int(self.index.children[ROOT]), int(self.index.children[ROOT + 1]))
-        columns = np.append(self.index.byte[kids].astype(np.int64), SPELLESS)
-        ends = np.concatenate([self.index.low[kids], [len(self.index.order), self.index.width]])
-        return self.tensor(columns), self.tensor(ends)
+    def _first(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self._following(ROOT)
 
     def node_masses(self, q: Tensor, *, log: bool = False) -> Tensor:
         """Z of every node (positions, nodes), each the sum of its own ids and its children."""
@@ -102,25 +110,38 @@ class Masses:
 
     def prefix_mass(self, q: Tensor, prefix: bytes, *, log: bool = False) -> Tensor:
         """Z of a prefix (positions,)."""
-        check(q, self.index, log=log)
         node = self.index.find(prefix)
-        ids = self.index.ids(node) if node >= 0 else self.index.order[:0]
+        return self._total(q, self.index.ids(node) if node >= 0 else self.index.order[:0], log=log)
+
+    def exact_mass(self, q: Tensor, prefix: bytes, *, log: bool = False) -> Tensor:
+        """E of a prefix (positions,)."""
+        node = self.index.find(prefix)
+        return self._total(q, self.index.ids_at(node) if node >= 0 else self.index.order[:0], log=log)
+
+    def _total(self, q: Tensor, ids: NDArray[np.int64], *, log: bool) -> Tensor:
+        check(q, self.index, log=log)
         held = columns(q, self.tensor(ids))
         return log_sum(held) if log else held.sum(dim=-1)
 
-    def next_byte(self, q: Tensor, *, log: bool = False) -> Tensor:
-        """P(byte after a token boundary), exactly, with byte-less ids in column ``SPELLESS``.
+    def next_byte(self, q: Tensor, prefix: bytes = b"", *, log: bool = False) -> Tensor:
+        """P(next byte, or that the token ends | prefix), in the columns of ``prefixmass.next_byte``.
+
+        At the empty prefix it is the exact distribution of the byte after a token boundary, with byte-less
+        ids in column ``SPELLESS``.
 
         Returns:
-            (positions, ``COLUMNS``); a row sums to 1, also where ``q`` are logits.
+            (positions, ``COLUMNS``); a row sums to 1, also where ``q`` are logits, or is NaN where no id with
+            mass begins with the prefix.
         """
         check(q, self.index, log=log)
-        places, ends = self._first
-        rows = torch.arange(len(q), device=q.device).unsqueeze(1) * self.index.width
-        offsets = torch.cat([(rows + ends[:-1]).flatten(), rows.new_tensor([len(q) * self.index.width])])
-        sums = segment_sums(columns(q, self.sorted).flatten(), offsets, log=log)
         cells = q.new_full((len(q), COLUMNS), -torch.inf if log else 0.0)
-        cells = cells.index_copy(1, places, sums.view(len(q), len(places)))
+        node = self.index.find(prefix)
+        if node >= 0:
+            ids, edges, places = self._first if node == ROOT else self._following(node)
+            rows = torch.arange(len(q), device=q.device).unsqueeze(1) * len(ids)
+            offsets = torch.cat([(rows + edges[:-1]).flatten(), rows.new_tensor([len(q) * len(ids)])])
+            sums = segment_sums(columns(q, ids).flatten(), offsets, log=log)
+            cells = cells.index_copy(1, places, sums.view(len(q), len(places)))
         total = log_sum(cells) if log else cells.sum(dim=-1)
         return cells - total.unsqueeze(1) if log else cells / total.unsqueeze(1)
 

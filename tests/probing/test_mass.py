@@ -39,10 +39,14 @@ def test_tensors_say_what_arrays_say(seed, log):
     given = q.log() if log else q
     nodes = prefixmass.node_masses(given, index, log=log, tails=True)
     agree(masses.node_masses(given, log=log), nodes, log=log)
-    agree(masses.next_byte(given, log=log), prefixmass.next_byte(given, index, log=log), log=log)
-    for prefix in (b"", b"a", b"ab", b"ca", b"d"):
+    for prefix in (b"", b"a", b"ab", b"abc", b"ca", b"bbbbb", b"d"):
         expected = prefixmass.prefix_mass(given, index, prefix, log=log)
         agree(masses.prefix_mass(given, prefix, log=log), expected, log=log)
+        expected = prefixmass.exact_mass(given, index, prefix, log=log)
+        agree(masses.exact_mass(given, prefix, log=log), expected, log=log)
+        with np.errstate(invalid="ignore"):
+            expected = prefixmass.next_byte(given, index, prefix, log=log)
+        agree(masses.next_byte(given, prefix, log=log), expected, log=log)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
