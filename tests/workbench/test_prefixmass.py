@@ -156,13 +156,14 @@ def test_segments_cut_the_sorted_entries_whole(pieces, seed):
     index = Prefixes.of(inventory_of(pieces))
     tokens = np.random.default_rng(seed).choice(len(pieces), 3)
     walk = paths(index, tokens)
-    assert walk.start[0] == 0
-    assert (np.diff(walk.start) > 0).all()
-    ends = np.append(walk.start[1:], 3 * len(pieces))
-    for row, column, start, end in zip(walk.row, walk.column, walk.start, ends, strict=True):
+    assert walk.place[0] == 0
+    start = walk.position[walk.row] * len(pieces) + walk.place
+    assert (np.diff(start) > 0).all()
+    ends = np.append(start[1:], 3 * len(pieces))
+    for row, column, low, high in zip(walk.row, walk.column, start, ends, strict=True):
         prefix = index.spelled(walk.node[row])
         place = walk.position[row] * len(pieces)
-        for token in index.order[start - place : end - place]:
+        for token in index.order[low - place : high - place]:
             wanted = prefix if column == END else prefix + bytes([column])
             assert pieces[token] == wanted if column == END else pieces[token].startswith(wanted)
 
