@@ -140,9 +140,9 @@ def _word(rows: pl.DataFrame, subjects: Sequence[str]) -> Group:
         if subject not in cuts:
             continue
         own = cuts[subject]
-        marks = {place: (CUT if place in gold else FALSE) if place in own else MISSED if place in gold else GAP
-                 for place in places}  # fmt: skip
-        lines.append([Cell(shown(subject)), _spread(first["word"], places, marks.__getitem__)])
+        marks = {(True, True): CUT, (False, True): FALSE, (True, False): MISSED, (False, False): GAP}
+        mark = {place: marks[place in gold, place in own] for place in places}
+        lines.append([Cell(shown(subject)), _spread(first["word"], places, mark.__getitem__)])
     return Group(lines, f"{shown(first['language'])}: {shown(first['word'], 60)}")
 
 

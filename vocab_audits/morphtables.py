@@ -108,7 +108,9 @@ def morphs_table(split: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     )
     roles = flat["roles"].list.eval(pl.element().cast(pl.String)).explode(empty_as_null=True)
     table = split.with_columns(roles.alias("role"))
-    counts = table.group_by("morph", "role", "split", maintain_order=True).agg(pl.len().alias("count"), pl.col("intact").sum())
+    counts = table.group_by("morph", "role", "split", maintain_order=True).agg(
+        pl.len().alias("count"), pl.col("intact").sum()
+    )
     found = counts.group_by("morph", "role", maintain_order=True).agg(
         occurrences=pl.col("count").sum(),
         intact=pl.col("intact").sum() / pl.col("count").sum(),

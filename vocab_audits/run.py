@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vocab_audits.gathering import able, about_any, card, fitting, gather, identity
@@ -16,7 +18,6 @@ from workbench.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from workbench.corpora import Corpus
     from workbench.corpusrows import Errors
@@ -143,7 +144,7 @@ def pieces(audits: Sequence[Audit], means: Means, plan: Plan) -> list[Piece]:
     found = []
     for audit in audits:
         options = audit.configured(plan.options.get(audit.name, {}))
-        inputs: dict[str, Any] = {}
+        inputs: dict[str, Any] = _named_files(options)
         if means.corpus and "corpus" in audit.needs:
             inputs["corpus"] = (means.corpus.digest, plan.limit)
         if means.lexicon and "lexicon" in audit.needs:
@@ -155,6 +156,17 @@ def pieces(audits: Sequence[Audit], means: Means, plan: Plan) -> list[Piece]:
                 audit=audit.name, version=audit.version, options=options, about=about, inputs=inputs
             )
             found.append(Piece(audit, segmenter, options, key))
+    return found
+
+
+def _named_files(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Digests of the files that options name, so that a changed file is no longer the same input."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        path = Path(value) if isinstance(value, str) and value else None
+        if path is not None and path.is_file():
+            with path.open("rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
 
 
@@ -207,9 +219,10 @@ def run(
             plan.specs, lambda text: progress(f"reading {text}", 0, 1), needed=any(map(about_any, audits))
         )
         audits, unfit = able(audits, loaded.segmenters)
+        corpus = _corpus(plan, audits)
         lexicon, missing = _lexicon(plan, audits)
         audits = [audit for audit in audits if not missing or "lexicon" not in audit.needs]
-        means = Means(loaded.segmenters, _corpus(plan, audits), lexicon)
+        means = Means(loaded.segmenters, corpus, lexicon)
         if not replace:
             _keeps_former(folder, loaded.segmenters, audits)
         work = pieces(audits, means, plan)

@@ -1,8 +1,8 @@
 """A worked distillation at CPU size: one small teacher, students over tokens, bytes and another vocabulary.
 
-Every student sees the same passages in the same order for as many steps. What is compared is bits per byte on
-the same held-out bytes; the student with ends of tokens is charged for them too, which makes its figure an upper
-bound. A model of a few hundred thousand parameters on half a megabyte of text shows how the methods work and
+Every student sees the same passages in the same order for as many steps. What is compared is bits per byte
+on the same held-out bytes; the student with ends of tokens is charged for them too, which makes its figure an
+upper bound. A model of a few hundred thousand parameters on half a megabyte shows how the methods work and
 what they cost. It cannot show which of them is better for a real model.
 """
 
