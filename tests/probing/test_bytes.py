@@ -220,8 +220,15 @@ def test_what_was_lost_is_what_could_lie_under_a_prefix():
     tight = end_of_token(masses, kept._replace(most=torch.tensor([math.log(0.15)])), torch.tensor([1]))
     assert tight.lost[0].item() == pytest.approx(0.25)
     assert tight.lost[1].item() == pytest.approx(0.15 / 0.75)  # one id is left out there: "abc"
-    plain = marginalize(masses, kept._replace(ids=torch.tensor([[0, 1, 2]])), torch.tensor([1]))
-    assert plain.lost[1] == 0  # all that begins with "a" was kept
+    rounded = end_of_token(masses, kept._replace(most=torch.tensor([math.log(0.0832)])), torch.tensor([1]))
+    assert rounded.lost[0].item() == pytest.approx(
+        0.25
+    )  # three times the bound falls short of it by rounding
+    beyond = Kept(torch.tensor([[1, 2, 3]]), q[:, [1, 2, 3]].log())
+    plain, ends = (of(masses, beyond, torch.tensor([1])) for of in (marginalize, end_of_token))
+    assert plain.lost[1] == 0  # all that goes on from "a" was kept; "a" itself was not
+    assert ends.lost[1].item() == pytest.approx(0.45 / 0.85)
+    assert plain.bound[1].item() == pytest.approx(0.45 / 0.85)
 
 
 def test_a_prefix_without_mass_has_a_row_of_nothing():
