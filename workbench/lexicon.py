@@ -45,7 +45,7 @@ where it is not known. ``features`` are the source's own (UniMorph or Universal 
 REASONS = ("malformed", "empty_part", "duplicate", "not_concatenative", "ambiguous", "noise", "unanalysed")
 """Why a row was left out: not of the format; a part of no characters; a second row of the same word and
 segmentation; parts that do not make up the surface; more than one place for a cut; no word (digits,
-punctuation, a space inside); no lemma is known, so that nothing is said of its morphs."""
+punctuation, a space inside); nothing is said of its morphs, by the source or for want of a lemma."""
 
 LEDGER = pl.Schema(
     {

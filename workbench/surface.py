@@ -9,13 +9,15 @@ alone, since in the regular case the end of a morph gives way to the next one: `
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,8 +30,11 @@ FAR = 1 << 20
 MARK, END = 0, -1
 """Symbols between morphs and after the last one."""
 
-ROWS = 4096
-"""Words aligned at a time, which bounds memory."""
+ROWS, CELLS = 4096, 1 << 21
+"""Words aligned at a time, and letters by symbols of all of them, which bound memory."""
+
+LONGEST = 512
+"""Letters of a word and its morphs together, beyond which nothing is aligned."""
 
 MOST_EDITS = 1 / 3
 """Edits allowed, as a share of the letters of the longer side; beyond it the two are different words."""
@@ -42,7 +47,8 @@ class Placed(NamedTuple):
 
     Attributes:
         status: ``concatenative`` without an edit but for case, ``aligned`` with some; ``ambiguous`` where a
-            cut has several places; ``not_concatenative`` where too much differs or one part alone is left.
+            cut has several places; ``not_concatenative`` where too much differs, the longest morph vanishes,
+            or one part alone is left, which would say that the word has no boundary.
         morphs: surface morphs that join to the word, or None where there are none.
         kept: indices of the morphs that have letters on the surface.
     """
@@ -59,18 +65,30 @@ def place(words: Sequence[str], morphs: Sequence[Sequence[str]]) -> list[Placed]
         words: words as written.
         morphs: underlying morphs of each, in order; none empty.
     """
-    order = sorted(range(len(words)), key=lambda row: len(words[row]) + sum(map(len, morphs[row])))
+    rows: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for row, (word, parts) in enumerate(zip(words, morphs, strict=True)):
+        rows.setdefault((word, tuple(parts)), []).append(row)
     found: list[Placed] = [Placed("not_concatenative")] * len(words)
-    for start in range(0, len(order), ROWS):
-        rows = order[start : start + ROWS]
-        for row, placed in zip(
-            rows, _place([words[r] for r in rows], [morphs[r] for r in rows]), strict=True
-        ):
-            found[row] = placed
+    for batch in _batches(list(rows)):
+        placed = _place([word for word, _ in batch], [parts for _, parts in batch])
+        for each, one in zip(batch, placed, strict=True):
+            for row in rows[each]:
+                found[row] = one
     return found
 
 
-def _place(words: list[str], morphs: list[Sequence[str]]) -> list[Placed]:
+def _batches(items: list[tuple[str, tuple[str, ...]]]) -> Iterator[list[tuple[str, tuple[str, ...]]]]:
+    """Words of about equal length together, each batch within the bound; those too long are left out."""
+    sized = sorted((len(word) + sum(map(len, parts)) + len(parts), word, parts) for word, parts in items)
+    start, end = 0, bisect_right(sized, LONGEST, key=itemgetter(0))
+    while start < end:
+        longest = sized[min(start + ROWS, end) - 1][0]
+        stop = min(start + max(1, min(ROWS, 4 * CELLS // longest**2)), end)
+        yield [(word, parts) for _, word, parts in sized[start:stop]]
+        start = stop
+
+
+def _place(words: list[str], morphs: Sequence[Sequence[str]]) -> list[Placed]:
     symbols, first = _symbols(morphs)
     letters = _padded([_folded(word) for word in words])
     sizes = np.array([len(word) for word in words])
@@ -106,7 +124,7 @@ def _read(word: str, morphs: Sequence[str], cuts: list[int], near: bool, sure: b
     parts = [word[low:high] for low, high in pairwise(ends)]
     kept = tuple(index for index, part in enumerate(parts) if part)
     longest = max(range(len(morphs)), key=lambda index: len(morphs[index]))
-    if (len(kept) == 1 and len(morphs) > 1) or longest not in kept:
+    if (len(kept) == 1 and (len(morphs) > 1 or cost)) or longest not in kept:
         return Placed("not_concatenative")
     return Placed("aligned" if cost else "concatenative", [parts[index] for index in kept], kept)
 
@@ -126,7 +144,7 @@ def _padded(texts: list[str]) -> NDArray[np.int32]:
     return table
 
 
-def _symbols(morphs: list[Sequence[str]]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def _symbols(morphs: Sequence[Sequence[str]]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Letters of the morphs with ``MARK`` between them, and which of them begin a morph."""
     table = _padded([chr(MARK).join(map(_folded, parts)) for parts in morphs])
     first = np.zeros(table.shape, bool)

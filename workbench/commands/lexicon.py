@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.commands.printing import console, fields, put_json, safe, table, tell
-from workbench.errors import SutureError
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
 
     from workbench.lexicon import MorphLexicon
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def lexicon(
     specs: Annotated[
         list[str],
-        typer.Argument(metavar="LEXICON…", help="embedded, embedded:de,fi, a file or a folder."),
+        typer.Argument(
+            metavar="LEXICON…", help="embedded, embedded:de,fi, a file or a folder; PATH#format=…&language=…"
+        ),
     ],
     words: Annotated[int, typer.Option(help="Entries of each language to show.", min=0)] = 0,
     word: Annotated[str | None, typer.Option(help="Show the entries of one word.")] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write what was read to this Parquet file.")
+        Path | None, typer.Option("-o", "--output", help="Write the entries to FILE.parquet or FILE.tsv.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -32,34 +34,21 @@ def lexicon(
 
     Example: `suture lexicon embedded:de --words 5`
     """
-    from workbench.lexicons import open_lexicon
+    from workbench.lexicons import open_lexicon, write_lexicon
 
     read = open_lexicon(*specs, progress=lambda file: tell(f"reading {file}"))
     if output:
-        _write(read, output)
+        write_lexicon(read, output)
     shown = _entries(read, words, word)
     if as_json:
-        put_json({**read.card(), "ledger": read.ledger.to_dicts(), "words": shown})
+        counts = {"counts": _counts(read).to_dicts(), "processes": _processes(read).to_dicts()}
+        put_json({**read.card(), **counts, "ledger": read.ledger.to_dicts(), "words": shown})
         return
     out = console()
     _card(out, read)
     if shown or word is not None:
         rows = [(row["language"], row["word"], " ".join(_marked(row)), row["how"]) for row in shown]
         out.print(table("Entries", ("language", "word", "morphs", "how"), rows))
-
-
-def _write(read: MorphLexicon, path: Path) -> None:
-    if path.suffix != ".parquet":
-        raise SutureError(f"a lexicon is written as Parquet; got {path}; give a name that ends in .parquet")
-    writing = path.with_name(f".{path.name}.writing")
-    try:
-        read.frame.write_parquet(writing)
-        writing.replace(path)
-    except OSError as error:
-        writing.unlink(missing_ok=True)
-        raise SutureError(
-            f"a lexicon's file must be writable; {path} is not ({error.strerror}); choose another with -o"
-        ) from None
 
 
 def _entries(read: MorphLexicon, words: int, word: str | None) -> list[dict[str, Any]]:
@@ -78,27 +67,45 @@ def _marked(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _card(out: Console, read: MorphLexicon) -> None:
+def _counts(read: MorphLexicon) -> pl.DataFrame:
+    """Entries of each language, and how their cuts were found."""
     import polars as pl
 
-    card = read.card()
+    return read.frame.group_by("language", maintain_order=True).agg(
+        entries=pl.len(),
+        several_morphs=(pl.col("morphs").list.len() > 1).sum(),
+        concatenative=(pl.col("how") == "concatenative").sum(),
+        aligned=(pl.col("how") == "aligned").sum(),
+        roles=pl.col("roles").count(),
+        frequency=pl.col("frequency").count(),
+    )
+
+
+def _processes(read: MorphLexicon) -> pl.DataFrame:
+    """Entries of each language by word formation."""
+    import polars as pl
+
+    whole = (
+        pl.when(pl.col("morphs").list.len() == 1).then(pl.lit("one morph")).otherwise(pl.lit("not stated"))
+    )
+    named = read.frame.select("language", process=pl.coalesce("process", whole))
+    return named.group_by("language", "process", maintain_order=True).agg(entries=pl.len()).sort(
+        "language", "entries", descending=[False, True], maintain_order=True
+    )  # fmt: skip
+
+
+def _card(out: Console, read: MorphLexicon) -> None:
     told = [
         ("source", read.source),
         ("digest", read.digest or "–"),
         ("licence", read.licence or "not stated"),
     ]
     out.print(fields([*told, *(("note", note) for note in read.notes)]))
-    frame = read.frame
-    counts = frame.group_by("language", maintain_order=True).agg(
-        entries=pl.len(),
-        several=(pl.col("morphs").list.len() > 1).sum(),
-        concatenative=(pl.col("how") == "concatenative").sum(),
-        aligned=(pl.col("how") == "aligned").sum(),
-        frequent=pl.col("frequency").count(),
-    )
-    head = ("language", "#entries", "#several morphs", "#as written", "#aligned", "#frequency")
-    rows = [(row[0], *(f"{value:,}" for value in row[1:])) for row in counts.iter_rows()]
-    out.print(table(f"{card['entries']:,} entries", head, rows))
+    head = ("language", "#entries", "#several morphs", "#as written", "#aligned", "#roles", "#frequency")
+    rows = [(row[0], *(f"{value:,}" for value in row[1:])) for row in _counts(read).iter_rows()]
+    out.print(table(f"{len(read):,} entries", head, rows))
+    made = [(language, process, f"{count:,}") for language, process, count in _processes(read).iter_rows()]
+    out.print(table("Word formation", ("language", "process", "#entries"), made))
     if read.ledger.height:
         left = [
             (row["language"], row["reason"].replace("_", " "), f"{row['rows']:,}",

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from workbench.errors import SutureError, UnreadableFile
-from workbench.languages import language_of
-from workbench.lexicon import LEDGER, SCHEMA, MorphLexicon
-from workbench.lexicons.files import lexicon_files
-from workbench.lexicons.rows import Gathered, gathered
+from workbench.lexicon import MorphLexicon
+from workbench.lexicons.files import kind_of, lexicon_files
+from workbench.lexicons.kept import read_kept, write_lexicon
+from workbench.lexicons.naming import Named, language_named, licence_beside, named
+from workbench.lexicons.rows import gathered, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["open_lexicon", "read_lexicon"]
+__all__ = ["open_lexicon", "read_lexicon", "write_lexicon"]
 
 
 def open_lexicon(*specs: str, progress: Callable[[str], None] = lambda _: None) -> MorphLexicon:
     """Opens lexicons and takes them together.
 
     Args:
-        specs: ``embedded`` or ``embedded:de,fi``; a file or a folder of files, ``PATH#format=NAME`` where
-            the format is not to be told by the content. Several are taken together.
-        progress: told each file before it is read.
+        specs: ``embedded`` or ``embedded:de,fi``; a file or a folder of files, or ``PATH#format=NAME``,
+            ``PATH#language=de`` or ``PATH#format=NAME&language=de`` where content and name do not tell.
+            Several are taken together; an entry that an earlier one has is counted as a duplicate.
+        progress: told each file before it is read, and of a long one the rows that were read.
 
     Raises:
         UnreadableFile: a path is missing, of no known format, or nothing of it can be used.
@@ -36,16 +39,19 @@ def open_lexicon(*specs: str, progress: Callable[[str], None] = lambda _: None) 
     found = [_open(spec, progress) for spec in specs]
     if len(found) == 1:
         return found[0]
-    frame = pl.concat([each.frame for each in found])
-    kept = frame.unique(["language", "word", "morphs"], keep="first", maintain_order=True)
+    return _as_one(found, " + ".join(each.name for each in found), " ".join(specs))
+
+
+def _as_one(found: list[MorphLexicon], name: str, source: str) -> MorphLexicon:
+    frame, left = together([each.frame for each in found], [each.ledger for each in found])
     return MorphLexicon(
-        " + ".join(each.name for each in found),
-        " ".join(specs),
-        kept,
-        pl.concat([each.ledger for each in found]),
+        name,
+        source,
+        frame,
+        left,
         hashlib.sha256("\n".join(str(each.digest) for each in found).encode()).hexdigest(),
         "; ".join(dict.fromkeys(each.licence for each in found if each.licence)) or None,
-        tuple(note for each in found for note in each.notes),
+        tuple(dict.fromkeys(note for each in found for note in each.notes)),
     )
 
 
@@ -56,20 +62,25 @@ def _open(spec: str, progress: Callable[[str], None]) -> MorphLexicon:
 
         progress(spec)
         return embedded(tuple(part for part in languages.split(",") if part) or None)
-    text, _, form = spec.partition("#format=")
-    return read_lexicon(Path(text).expanduser(), form or None, progress)
+    told = Named(spec) if Path(spec).exists() else named(spec)
+    return read_lexicon(Path(told.path).expanduser(), told.format, progress, language=told.language)
 
 
 def read_lexicon(
-    path: Path, form: str | None = None, progress: Callable[[str], None] = lambda _: None
+    path: Path,
+    form: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    language: str | None = None,
 ) -> MorphLexicon:
     """Reads a lexicon file, or all of a folder.
 
     Args:
-        path: the file or folder. A file's language is the first part of its name where that is a language
-            code (``eng.word.dev.tsv``, ``de.tsv``), unless its rows name one.
+        path: the file or folder.
         form: format of its files, where it is not to be told by their content.
-        progress: told each file before it is read.
+        progress: told each file before it is read, and of a long one the rows that were read.
+        language: its language where a row names none; None for what the files' names give
+            (``eng.word.dev.tsv``, ``english_morph_data.csv``), else the folder's, else ``und``.
 
     Raises:
         UnreadableFile: it is missing, of no known format, not UTF-8, or holds no row that can be used.
@@ -77,21 +88,37 @@ def read_lexicon(
     if not path.exists():
         raise UnreadableFile(f"a lexicon must be a file or a folder; {path} does not exist; check the path")
     files = lexicon_files(path)
-    parts: list[Gathered] = []
-    digests = []
+    found = []
     for file in files:
         progress(str(file))
-        parts.append(gathered(file, language_of(file.name.split(".")[0].split("_")[0]) or "und", form))
-        with file.open("rb") as raw:
-            digests.append(hashlib.file_digest(raw, "sha256").hexdigest())
-    frame = pl.concat([part.frame for part in parts]) if parts else SCHEMA.to_frame()
-    left = pl.concat([part.ledger for part in parts]) if parts else LEDGER.to_frame()
-    if not frame.height:
-        reasons = ", ".join(f"{rows} {reason}" for _, reason, rows, *_ in left.iter_rows()) or "no rows"
+        found.append(_read(file, form, language or language_named(file), progress))
+    if len(found) > 1:
+        whole = _as_one(
+            [_with_file(each, file) for each, file in zip(found, files, strict=True)], path.stem, str(path)
+        )
+    else:
+        whole = found[0]
+    if not len(whole):
+        counts = whole.ledger.group_by("reason", maintain_order=True).agg(pl.col("rows").sum()).iter_rows()
+        reasons = ", ".join(f"{rows} {reason}" for reason, rows in counts) or "no rows"
         raise UnreadableFile(
             f"a lexicon must hold segmented words; {path} has none that can be used ({reasons}); "
             "check its format"
         )
-    listed = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    formats = ", ".join(dict.fromkeys(part.format for part in parts))
-    return MorphLexicon(path.stem, str(path), frame, left, listed, None, (f"read as {formats}",))
+    return whole
+
+
+def _with_file(lexicon: MorphLexicon, file: Path) -> MorphLexicon:
+    """Says in the ledger of which file its lines are."""
+    said = pl.concat_str(pl.lit(f"{file.name}: "), "example").alias("example")
+    return replace(lexicon, ledger=lexicon.ledger.with_columns(said))
+
+
+def _read(file: Path, form: str | None, language: str, progress: Callable[[str], None]) -> MorphLexicon:
+    with file.open("rb") as raw:
+        digest = hashlib.file_digest(raw, "sha256").hexdigest()
+    if kind_of(file) == "parquet":
+        return read_kept(file, digest)
+    part = gathered(file, language, form, progress)
+    notes = (f"read as {part.format}", *part.notes) if part.format else part.notes
+    return MorphLexicon(file.stem, str(file), part.frame, part.ledger, digest, licence_beside(file), notes)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import io
-from itertools import islice
+from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from workbench.corpusfiles import CorpusFile, blocks, is_utf16
+from workbench.corpusfiles import CorpusFile, blocks, is_utf16, one_sentence
 from workbench.errors import MissingExtra, SutureError, UnreadableFile, upstream
 from workbench.lexicons.formats import FORMATS
 
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SUFFIXES = (".tsv", ".txt", ".csv", ".conllu", ".xlsx", ".parquet", ".segmentations", ".word")
+SUFFIXES = (
+    ".tsv", ".txt", ".csv", ".conllu", ".xlsx", ".parquet", ".segmentations", ".segmentation", ".word"
+)  # fmt: skip
 """Suffixes that a folder's lexicon files have, ``.gz`` set aside; a file named by hand may have any."""
 
 BLOCK = 1 << 22
@@ -54,11 +55,18 @@ def lexicon_files(path: Path) -> list[Path]:
 
 def _is_one(path: Path) -> bool:
     known = any(suffix in SUFFIXES for suffix in path.suffixes[-2:])
-    return known and not path.name.startswith((".", "README"))
+    return known and not path.name.upper().startswith((".", "README", "LICEN", "COPYING"))
+
+
+def kind_of(path: Path) -> str:
+    """``workbook``, ``parquet`` or ``text``, by the first bytes of a file."""
+    with one_sentence(str(path)), path.open("rb") as raw:
+        head = raw.read(4)
+    return {b"PK\x03\x04": "workbook", b"PAR1": "parquet"}.get(head, "text")
 
 
 def read_blocks(path: Path, forced: str | None = None) -> Iterator[Block]:
-    """The rows of a file, some megabytes at a time.
+    """The rows of a text file or a workbook, some megabytes at a time.
 
     Args:
         path: the file.
@@ -67,13 +75,25 @@ def read_blocks(path: Path, forced: str | None = None) -> Iterator[Block]:
     Raises:
         UnreadableFile: it is not UTF-8, damaged, or of no known format.
     """
-    suffix = (path.suffixes[-2:-1] or [""])[0] if path.suffix == ".gz" else path.suffix
-    if suffix == ".xlsx" or forced == "morpholex-xlsx":
+    if kind_of(path) == "workbook":
         yield from _sheets(path)
-    elif suffix == ".csv":
-        yield from _csv(path, forced)
-    else:
+        return
+    first = next((line for _, lines in text_lines(path) for line in lines if line.strip()), "")
+    delimiter = _delimiter(first)
+    named = ".csv" in path.suffixes[-2:]
+    if delimiter is None and not named:
         yield from _lines(path, forced)
+    else:
+        yield from _csv(path, forced, delimiter or ("\t" if first.count("\t") > first.count(",") else ","))
+
+
+def _delimiter(first: str) -> str | None:
+    """What parts the columns of a first row that has the names of a known format; None for other rows."""
+    for delimiter in (",", "\t", ";"):
+        names = {cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])}
+        if any(known.header and set(known.header) <= names for known in FORMATS.values()):
+            return delimiter
+    return None
 
 
 def told(rows: list[list[str]], path: Path, forced: str | None) -> str:
@@ -132,42 +152,36 @@ def _lines(path: Path, forced: str | None) -> Iterator[Block]:
             name = told(kept["cells"].head(SAMPLE).to_list(), path, forced)
         if FORMATS[name].header:
             raise UnreadableFile(
-                f"a lexicon of the format {name} must be CSV; {path} is not named so; rename it to .csv"
+                f"a lexicon of the format {name} must begin with a row that names its columns "
+                f"({', '.join(FORMATS[name].header)}); {path} does not; name another format"
             )
         yield Block(kept.select("line", "cells"), name)
 
 
-def _csv(path: Path, forced: str | None) -> Iterator[Block]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with (
-        upstream(f"{path} must be CSV in UTF-8"),
-        opened(path, "rt", encoding="utf-8-sig", newline="") as file,
-    ):
-        sample = file.read(1 << 16)
-        tab = sample.partition("\n")[0].count("\t") > sample.partition("\n")[0].count(",")
-        file.seek(0)
-        reader = csv.reader(file, delimiter="\t" if tab else ",")
+def _csv(path: Path, forced: str | None, delimiter: str) -> Iterator[Block]:
+    reader = csv.reader((f"{line}\n" for _, lines in text_lines(path) for line in lines), delimiter=delimiter)
+    try:
         head = next(reader, [])
-        if not head:
+        if not any(head):
             raise UnreadableFile(f"a lexicon must hold rows; {path} is empty; fetch it again")
-        name = told([head, *islice(csv.reader(io.StringIO(sample)), 1, SAMPLE)], path, forced)
+        sample = [(reader.line_num, row) for row in islice(reader, SAMPLE)]
+        name = told([head, *(row for _, row in sample if row)], path, forced)
         headed = bool(FORMATS[name].header)
-        columns = [each.strip() for each in head]
-        rows, lines = ([], []) if headed else ([head], [1])
-        for row in reader:
-            rows.append(row)
-            lines.append(reader.line_num)
-            if len(rows) == 1 << 16:
-                yield Block(_table(rows, lines, columns if headed else None), name)
-                rows, lines = [], []
-        if rows:
-            yield Block(_table(rows, lines, columns if headed else None), name)
+        columns = [each.strip() for each in head] if headed else None
+        numbered = ((reader.line_num, row) for row in reader)
+        rest = filter(itemgetter(1), chain(() if headed else ((1, head),), sample, numbered))
+        while rows := list(islice(rest, 1 << 16)):
+            yield Block(_table([row for _, row in rows], [line for line, _ in rows], columns), name)
+    except csv.Error as error:
+        raise UnreadableFile(
+            f"CSV must be well formed; line {reader.line_num} of {path} is not ({error}); correct it"
+        ) from None
 
 
 def _table(rows: list[list[str]], lines: list[int], columns: list[str] | None) -> pl.DataFrame:
     if columns is None:
         return pl.DataFrame({"line": lines, "cells": rows}, {"line": pl.Int64, "cells": pl.List(pl.String)})
-    full = [row + [""] * (len(columns) - len(row)) for row in rows]
+    full = [row + [""] * (len(columns) - len(row)) for row in rows]  # a short row ends in empty cells
     data = {name: [row[place] for row in full] for place, name in enumerate(columns) if name}
     return pl.DataFrame(data).with_columns(pl.Series("line", lines, pl.Int64))
 

@@ -6,9 +6,12 @@ knows of ``MorphLexicon``; parts may be underlying forms.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
+
+from workbench.languages import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +21,8 @@ POS = {"N": "NOUN", "V": "VERB", "ADJ": "ADJ", "ADV": "ADV", "PROPN": "PROPN", "
 """First tag of UniMorph's features, and MorphyNet's letters, as Universal Dependencies tags."""
 DERIVED = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV", "U": None, "P": None}
 PROCESSES = ("inflection", "derivation", "compound")
+_FEATURES = re.compile(r"[A-Z][A-Z0-9+./_{}-]*(?:[;|,][A-Za-z0-9+./_{}-]+)*")
+"""``V;PST`` of UniMorph, ``V|PST`` of MorphyNet."""
 
 
 class Format(NamedTuple):
@@ -26,14 +31,17 @@ class Format(NamedTuple):
     Attributes:
         about: what it is and how a row of it looks.
         fits: whether some rows, as lists of cells, look like it.
-        read: the columns of a frame with a column ``cells``; null ``parts`` where a row says nothing.
+        read: the columns of a frame with a column ``cells``; where a row is not to be used, ``left`` has
+            the reason, one of ``lexicon.REASONS``.
         header: names in the first row that tell it, or none.
+        note: what a reader of figures made with it should know.
     """
 
     about: str
     fits: Callable[[Sequence[Sequence[str]]], bool]
     read: Callable[[pl.DataFrame], dict[str, pl.Expr]]
     header: tuple[str, ...] = ()
+    note: str | None = None
 
 
 def cell(number: int) -> pl.Expr:
@@ -70,10 +78,12 @@ def _feature_pos(features: pl.Expr) -> pl.Expr:
 
 
 def _inflected(_: pl.DataFrame) -> dict[str, pl.Expr]:
-    # The form without any part but one, or a dash, is not segmented: for MorphyNet a dash, else the form.
+    # A dash, or no fourth column, is no segmentation: also of forms that have endings, as infinitives do.
+    said = cell(3).fill_null("-").is_in(["-", ""])
     return {
         "word": cell(1),
-        "parts": pl.when(~cell(3).is_in(["-", ""])).then(cell(3).str.split("|")),
+        "parts": cell(3).str.split("|"),
+        "left": pl.when(cell(2).is_null()).then(pl.lit("malformed")).when(said).then(pl.lit("unanalysed")),
         "process": pl.lit("inflection"),
         "lemma": cell(0),
         "features": cell(2),
@@ -108,7 +118,7 @@ def _morpho_challenge(_: pl.DataFrame) -> dict[str, pl.Expr]:
     return {
         "word": cell(0),
         "parts": ways.list.first().str.split(" "),
-        "ambiguous": ways.list.n_unique() > 1,
+        "left": pl.when(ways.list.n_unique() > 1).then(pl.lit("ambiguous")),
     }
 
 
@@ -149,10 +159,19 @@ def _morpholex(table: pl.DataFrame) -> dict[str, pl.Expr]:
     marked = _named(table, "MorphoLexSegm").str.extract_all(r"<[^<>(){}]+<|\([^()]+\)|>[^<>(){}]+>")
     names = {"<": "prefix", "(": "root", ">": "suffix"}
     inner = pl.element()
+    parts = marked.list.eval(inner.str.slice(1, inner.str.len_chars() - 2).str.strip_chars("_"))
+    roles = marked.list.eval(inner.str.slice(0, 1).replace_strict(names, return_dtype=pl.String))
+    roots, affixes = roles.list.count_matches("root"), roles.list.len()
+    made = [pl.when(affixes > roots).then(pl.lit("derivation")), pl.when(roots > 1).then(pl.lit("compound"))]
+    process = pl.concat_str(made, separator="+", ignore_nulls=True)
+    # Endings of inflection are not marked: a word that goes on after its last segment has one.
+    ends = _named(table, "Word").str.to_lowercase().str.ends_with(parts.list.last().str.to_lowercase())
     return {
         "word": _named(table, "Word"),
-        "parts": marked.list.eval(inner.str.slice(1, inner.str.len_chars() - 2)),
-        "roles": marked.list.eval(inner.str.slice(0, 1).replace_strict(names, return_dtype=pl.String)),
+        "parts": parts,
+        "left": pl.when(~ends).then(pl.lit("unanalysed")),
+        "roles": roles,
+        "process": pl.when(process != "").then(process),
         "frequency": _named(table, "HAL_Freq", "freq").cast(pl.Float64, strict=False),
     }
 
@@ -163,6 +182,7 @@ FORMATS: dict[str, Format] = {
         _by_header,
         _morphscore_2024,
         ("pt1", "rest", "full_word"),
+        "MorphScore 2024 marks one boundary a word; other morphs stay together",
     ),
     "morphscore-2025": Format(
         "MorphScore 2025 CSV: preceding_part, stem, following_part, wordform",
@@ -175,6 +195,7 @@ FORMATS: dict[str, Format] = {
         _by_header,
         _morpholex,
         ("Word", "MorphoLexSegm"),
+        "MorphoLex does not part endings of inflection; words that go on after their last segment are out",
     ),
     "sigmorphon": Format(
         "SIGMORPHON 2022, words: word, morphs joined by ` @@`, code of three digits",
@@ -188,10 +209,13 @@ FORMATS: dict[str, Format] = {
         "MorphyNet derivations: base, derived word, their parts of speech, affix, prefix or suffix",
         lambda rows: _each(rows, lambda row: len(row) == 6 and row[5].strip() in ("prefix", "suffix")),
         _derived,
+        note="a row of MorphyNet's derivations parts one affix from its base; other morphs stay together",
     ),
     "inflection": Format(
-        "UniMorph with segmentation, MorphyNet inflections: lemma, form, features, parts joined by |",
-        lambda rows: _each(rows, lambda row: len(row) == 4) and any("|" in row[3] for row in rows),
+        "UniMorph, MorphyNet inflections: lemma, form, features and, if it is segmented, parts joined by |",
+        lambda rows: _each(
+            rows, lambda row: 3 <= len(row) <= 4, lambda row: _FEATURES.fullmatch(row[2].strip()) is not None
+        ),
         _inflected,
     ),
     "morpho-challenge": Format(
@@ -204,7 +228,9 @@ FORMATS: dict[str, Format] = {
     ),
     "plain": Format(
         "word, morphs parted by spaces, and, where it is given, the language",
-        lambda rows: _each(rows, lambda row: 2 <= len(row) <= 3),
+        lambda rows: _each(
+            rows, lambda row: 2 <= len(row) <= 3, lambda row: not row[2:] or language_of(row[2]) is not None
+        ),
         _plain,
     ),
 }

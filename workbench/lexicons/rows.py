@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from workbench import surface
-from workbench.errors import UnreadableFile
 from workbench.lexicon import LEDGER, REASONS, SCHEMA
 from workbench.lexicons import conllu
-from workbench.lexicons.files import read_blocks
+from workbench.lexicons.files import kind_of, read_blocks
 from workbench.lexicons.formats import FORMATS
+from workbench.lexicons.roles import inflected_roles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 _COLUMNS = {
@@ -22,70 +22,90 @@ _COLUMNS = {
     "language": pl.String(),
     "word": pl.String(),
     "parts": pl.List(pl.String()),
+    "left": pl.String(),
     "roles": pl.List(pl.String()),
     "process": pl.String(),
     "lemma": pl.String(),
     "features": pl.String(),
     "pos": pl.String(),
     "frequency": pl.Float64(),
-    "ambiguous": pl.Boolean(),
 }
 _NOISE = r"[\s\d]|^[^\p{L}]*$"
 """No word: white space or a digit in it, or no letter."""
+_KEY = ("language", "word", "morphs")
+_KEPT = ["line", *SCHEMA]
+TELL = 200_000
+"""Rows after which a person who waits is told again."""
 
 
 class Gathered(NamedTuple):
-    """Entries of one file, what of it was left out, and its format."""
+    """Entries of one file, what of it was left out, its format, and what is to be known of it."""
 
     frame: pl.DataFrame
     ledger: pl.DataFrame
     format: str
+    notes: tuple[str, ...] = ()
 
 
-def gathered(path: Path, language: str, form: str | None) -> Gathered:
-    """All entries of a file; of equal ones (language, word, cuts) the first is kept.
+def gathered(
+    path: Path, language: str, form: str | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Gathered:
+    """All entries of a text file or workbook; of equal ones (language, word, cuts) the first is kept.
 
     Args:
         path: the file.
         language: its language, where a row names none.
         form: its format, or None to be told by the content.
+        progress: told how many rows were read, now and then.
     """
-    if path.suffix == ".parquet":
-        return _written(path)
-    name = form or ""
-    entries, left = [], []
+    name, rows, told_of = form or "", 0, 0
+    entries, left = [SCHEMA.to_frame().with_columns(line=pl.lit(0, pl.Int64)).select(_KEPT)], []
     for table, told in _tables(path, form):
         name = told
         kept, dropped = _sorted_out(_filled(table, language))
         entries.append(kept)
         left.append(dropped)
-    frame = pl.concat(entries) if entries else SCHEMA.to_frame().with_columns(line=pl.lit(0, pl.Int64))
-    # An entry said twice is one entry; its line and the first stay, later ones are counted.
-    first = frame.is_duplicated() if not frame.height else ~frame.select(
-        pl.struct("language", "word", "morphs").is_first_distinct()
-    ).to_series()  # fmt: skip
-    twice = frame.filter(first)
-    left.append(
-        _counted(twice.select("language", "line", example=_example(twice), reason=pl.lit("duplicate")))
-    )
-    return Gathered(frame.filter(~first).select(SCHEMA.names()), _summed(left), name)
+        rows += table.height
+        if rows - told_of >= TELL:
+            progress(f"{path}: {rows:,} rows")
+            told_of = rows
+    frame, twice = distinct(pl.concat(entries))
+    again = twice.select("language", "line", example=_example("morphs"), reason=pl.lit("duplicate"))
+    left.append(_counted(again))
+    return Gathered(frame.select(SCHEMA.names()), _summed(left), name, tuple(_notes(path, name, frame)))
 
 
-def _written(path: Path) -> Gathered:
-    try:
-        frame = pl.read_parquet(path)
-        return Gathered(frame.select([pl.col(key).cast(kind) for key, kind in SCHEMA.items()]),
-                        LEDGER.to_frame(), "parquet")  # fmt: skip
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UnreadableFile(
-            f"a Parquet lexicon must be one that suture lexicon -o wrote; {path} is not ({str(error)[:100]})"
-        ) from None
+def _notes(path: Path, name: str, frame: pl.DataFrame) -> Iterator[str]:
+    """What is to be known of a file's entries."""
+    note = conllu.NOTE if name == "conllu" else FORMATS[name].note if name in FORMATS else None
+    if note:
+        yield note
+    decomposed = int((frame["word"] != frame["word"].str.normalize("NFC")).sum())
+    if decomposed:
+        yield f"{decomposed:,} words of {path.name} are not in NFC, and are kept as written"
+    with path.open("rb") as raw:
+        if raw.read(3) == b"\xef\xbb\xbf":
+            yield f"a byte-order mark before the first row of {path.name} was taken off"
+
+
+def distinct(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Entries of a frame, and those that say again what an earlier one says."""
+    first = frame.select(pl.struct(_KEY).is_first_distinct()).to_series()
+    return frame.filter(first), frame.filter(~first)
+
+
+def together(
+    frames: Sequence[pl.DataFrame], ledgers: Sequence[pl.DataFrame]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Entries and ledgers of several files as one; an entry that an earlier file has is counted."""
+    frame, twice = distinct(pl.concat(frames))
+    said = pl.concat_str(_example("morphs"), pl.lit(" (in an earlier file)"))
+    again = twice.select("language", example=said, reason=pl.lit("duplicate"), line=pl.lit(None, pl.Int64))
+    return frame, pl.concat([*ledgers, _counted(again)])
 
 
 def _tables(path: Path, form: str | None) -> Iterator[tuple[pl.DataFrame, str]]:
-    if form == "conllu" or (
-        form is None and path.suffix not in (".csv", ".xlsx", ".gz") and conllu.looks_like(path)
-    ):
+    if form == "conllu" or (form is None and kind_of(path) == "text" and conllu.looks_like(path)):
         for table in conllu.rows_of(path):
             yield table, "conllu"
         return
@@ -107,39 +127,45 @@ def _sorted_out(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Entries with their lines, and the ledger of the other rows."""
     word, parts = pl.col("word"), pl.col("parts")
     empty = (parts.list.len() == 0) | (parts.list.eval(pl.element().str.len_bytes() == 0).list.any())
+    control = pl.concat_str(word, parts.list.join("").fill_null("")).str.contains(r"\p{Cc}")
+    malformed = word.is_null() | (word == "") | control | (pl.col("left") == "malformed")
     reason = (
-        pl.when(word.is_null() | (word == "")).then(pl.lit("malformed"))
+        pl.when(malformed).then(pl.lit("malformed"))
         .when(word.str.contains(_NOISE)).then(pl.lit("noise"))
+        .when(pl.col("left").is_not_null()).then("left")
         .when(parts.is_null()).then(pl.lit("malformed"))
         .when(empty).then(pl.lit("empty_part"))
-        .when(pl.col("ambiguous").fill_null(value=False)).then(pl.lit("ambiguous"))
     )  # fmt: skip
     marked = table.with_columns(reason=reason)
     sound = marked.filter(pl.col("reason").is_null())
-    joined = sound["parts"].list.join("") == sound["word"]
-    whole = sound.filter(joined).with_columns(morphs="parts", how=pl.lit("concatenative"))
-    placed = _aligned(sound.filter(~joined))
+    whole, rest = _joined(sound)
+    placed = _aligned(rest)
     entries = pl.concat([whole.select(_KEPT), placed.filter(pl.col("reason").is_null()).select(_KEPT)])
-    entries = entries.sort("line").with_columns(roles=_default_roles())
+    entries = entries.sort("line")
+    entries = entries.with_columns(
+        inflected_roles(entries), process=pl.when(pl.col("morphs").list.len() > 1).then("process")
+    )
     lost = pl.concat([part.filter(pl.col("reason").is_not_null()).select(
-        "language", "line", "reason", example=_example(part)) for part in (marked, placed)])  # fmt: skip
+        "language", "line", "reason", example=_example("parts")) for part in (marked, placed)])  # fmt: skip
     final = [pl.col(name).cast(kind) for name, kind in SCHEMA.items()]
     return entries.select("line", *final), _counted(lost)
 
 
-_KEPT = [
-    "line",
-    "language",
-    "word",
-    "morphs",
-    "roles",
-    "how",
-    "process",
-    "lemma",
-    "features",
-    "pos",
-    "frequency",
-]
+def _joined(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows whose parts join to the word, and the others.
+
+    Parts in another Unicode form than the word are brought to its form; the word is kept as written.
+    """
+    found = []
+    for form in (None, "NFC", "NFD"):
+        parts = (
+            pl.col("parts") if form is None else pl.col("parts").list.eval(pl.element().str.normalize(form))
+        )
+        tried = table.with_columns(morphs=parts, how=pl.lit("concatenative"))
+        joins = tried["morphs"].list.join("") == tried["word"]
+        found.append(tried.filter(joins))
+        table = table.filter(~joins)
+    return pl.concat(found), table
 
 
 def _aligned(table: pl.DataFrame) -> pl.DataFrame:
@@ -159,28 +185,9 @@ def _aligned(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _default_roles() -> pl.Expr:
-    """Roles of an inflected word where the source gives none.
-
-    Of the morphs of an inflection the one that shares most with the lemma is the root: here the first where
-    the word begins as its lemma does, and nothing is said otherwise.
-    """
-    starts = (
-        pl.col("lemma").str.slice(0, 1).str.to_lowercase()
-        == pl.col("word").str.slice(0, 1).str.to_lowercase()
-    )
-    length = pl.col("morphs").list.len()
-    suffixes = pl.lit("suffix").repeat_by(length - 1)
-    guessed = pl.concat_list(pl.lit("root").repeat_by(1), suffixes)
-    inflected = (pl.col("process") == "inflection") & starts & (length > 1)
-    return pl.when(pl.col("roles").is_null() & inflected).then(guessed).otherwise(pl.col("roles"))
-
-
-def _example(table: pl.DataFrame) -> pl.Expr:
-    parts = "parts" if "parts" in table.columns else "morphs"
-    return pl.concat_str(
-        pl.col("word").fill_null(""), pl.lit(": "), pl.col(parts).list.join(" + ").fill_null("not segmented")
-    )
+def _example(parts: str) -> pl.Expr:
+    said = pl.col(parts).list.join(" + ").replace("", None).fill_null("not segmented")
+    return pl.concat_str(pl.col("word").fill_null(""), pl.lit(": "), said)
 
 
 def _counted(lost: pl.DataFrame) -> pl.DataFrame:
