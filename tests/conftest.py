@@ -10,6 +10,8 @@ import pytest
 from tests import vocabs
 
 # Set when this file is imported, so before any test module imports tiktoken, tokenizers or transformers.
+# Two workers share the cores; several threads in each only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabs.tiktoken_dir())
 os.environ["HF_HUB_OFFLINE"] = "1"
 
