@@ -7,12 +7,10 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from tests.vocabs import ROOT
-from workbench.cli import build
 from workbench.errors import SutureError, UnreadableFile
-from workbench.lexicon import SCHEMA, MorphLexicon, bounds
+from workbench.lexicon import MorphLexicon
 from workbench.lexicons import open_lexicon
 
 GOLD = ROOT.parent / "shared" / "data" / "sigmorphon2022"
@@ -20,7 +18,8 @@ GOLD = ROOT.parent / "shared" / "data" / "sigmorphon2022"
 FORMATS = {
     "eng.word.tsv": ("enthrallments\ten @@thrall @@ment @@s\t110\nconservation\tconserve @@ation\t010\n",
                      {"enthrallments": "en|thrall|ment|s", "conservation": "conserv|ation"}),
-    "deu.inflection.tsv": ("Haus\tHäuser\tN;PL\tHäus|er\nHaus\tHaus\tN;SG\t-\n", {"Häuser": "Häus|er"}),
+    "deu.inflection.tsv": ("Haus\tHäuser\tN;PL\tHäus|er\nsagen\tgesagt\tV|V.PTCP;PST\tge|sag|t\n"  # noqa: ISC004
+                           "Haus\tHaus\tN;SG\t-\n", {"Häuser": "Häus|er", "gesagt": "ge|sag|t"}),
     "eng.derivation.tsv": ("happy\tunhappy\tJ\tJ\tun\tprefix\nkind\tkindness\tJ\tN\tness\tsuffix\n",
                            {"unhappy": "un|happy", "kindness": "kind|ness"}),
     "fin.challenge.txt": ("talossa\ttalo:talo_N ssa:+INE\nautot\tauto:auto_N t:+PL, autot:autot_N\n",
@@ -28,12 +27,15 @@ FORMATS = {
     "kor.csv": ("pt1,rest,full_word\n사람,이,사람이\nyendirt,,yendirt\n", {"사람이": "사람|이"}),
     "tur.csv": ("language,wordform,stem,preceding_part,following_part,lemma,word_freq_norm\n"  # noqa: ISC004
                 "tur,evler,ev,,ler,ev,0.5\n", {"evler": "ev|ler"}),
-    "eng.csv": ("Word,POS,MorphoLexSegm\nundoable,JJ,{<un<(do)>able>}\nfootball,NN,{(foot)}{(ball)}\n",
+    "eng.csv": ("Word,POS,MorphoLexSegm\nundoable,JJ,{<un<(do)>able>}\nfootball,NN,{(foot)}{(ball)}\n"  # noqa: ISC004
+                "abandoned,VB,{(abandon)}\ntypesetters,NN,{(type)}{(set)}>er>\n",
                 {"undoable": "un|do|able", "football": "foot|ball"}),
     "spa.conllu": ("# text = dámelo ya\n1-3\tdámelo\t_\t_\t_\t_\t_\t_\t_\t_\n"  # noqa: ISC004
                    "1\tdá\tdar\tVERB\t_\tMood=Imp\t0\troot\t_\t_\n2\tme\tyo\tPRON\t_\t_\t1\tobj\t_\t_\n"
                    "3\tlo\tél\tPRON\t_\t_\t1\tobj\t_\t_\n4\tya\tya\tADV\t_\t_\t1\tadv\t_\t_\n",
                    {"dámelo": "dá|me|lo", "ya": "ya"}),
+    "english_morph_data.tsv": ("pt1\trest\tfull_word\nlight\ted\tlighted\n", {"lighted": "light|ed"}),
+    "goldstd.segmentation.tur": ("evler\tev:ev_N ler:+PL ~:+NOM\n", {"evler": "ev|ler"}),
     "tr.tsv": ("evlerimizde\tev ler imiz de\nkitap\tkitap\n",
                {"evlerimizde": "ev|ler|imiz|de", "kitap": "kitap"}),
 }  # fmt: skip
@@ -55,7 +57,8 @@ def test_each_format_is_told_by_its_content(tmp_path, name):
     lexicon = open_lexicon(str(written(tmp_path, name, text)))
     found = dict(lexicon.frame.select("word", pl.col("morphs").list.join("|")).iter_rows())
     assert found == expected
-    assert lexicon.languages == [name.partition(".")[0]]
+    said = {"english_morph_data.tsv": "eng", "goldstd.segmentation.tur": "tur"}
+    assert lexicon.languages == [said.get(name, name.partition(".")[0])]
 
 
 def test_what_a_format_says_is_kept(tmp_path):
@@ -66,6 +69,9 @@ def test_what_a_format_says_is_kept(tmp_path):
     assert rows["unhappy"]["roles"] == ["prefix", "root"]
     assert (rows["unhappy"]["pos"], rows["kindness"]["pos"]) == ("ADJ", "NOUN")
     assert rows["undoable"]["roles"] == ["prefix", "root", "suffix"]
+    assert (rows["undoable"]["process"], rows["football"]["process"]) == ("derivation", "compound")
+    assert rows["gesagt"]["roles"] == ["prefix", "root", "suffix"]
+    assert rows["gesagt"]["pos"] == "VERB"
     assert rows["evler"]["frequency"] == 0.5
     assert rows["ya"]["pos"] == "ADV"
     assert rows["Häuser"]["roles"] == ["root", "suffix"]
@@ -140,7 +146,15 @@ def test_a_format_may_be_forced(tmp_path):
         ("a.tsv", b"one column\nanother\n", "known format"),
         ("a.tsv", b"went\tgo ed\n", r"none that can be used \(1 not_concatenative\)"),
         ("a.tsv", b"\x00\x01\x02\x03" * 50, "must be"),
+        ("eng.tsv", b"walk\twalked\tV;PST\nwalk\twalks\tV;PRS;3;SG\n", r"\(2 unanalysed\)"),
+        ("a.tsv", b"walk\twalk ed\tV;PST;X\n" * 20 + b"one\ttwo\t*\n" * 20, "known format"),
         ("a.csv", b"", "is empty"),
+        ("a.csv", b"pt1,rest,full_word\nab,c,abc\nd\xff,e,dfe\n", "line 3 of .* has the byte 0xFF"),
+        (
+            "a.csv",
+            b'pt1,rest,full_word\n"' + b"a" * 140_000 + b'",c,abc\n',
+            "CSV must be well formed; line 2",
+        ),
         ("a.xlsx", b"PK\x03\x04 no workbook", "must be a workbook"),
         ("a.parquet", b"PAR1", "must be one that suture lexicon"),
         ("a.tsv.gz", b"\x1f\x8b\x08\x00broken", "must be whole"),
@@ -198,21 +212,6 @@ def test_a_workbook_of_morpholex(tmp_path):
         open_lexicon(str(tmp_path / "other.xlsx"))
 
 
-def test_the_type_refuses_morphs_that_do_not_join():
-    row = dict.fromkeys(SCHEMA) | {"language": "tr", "word": "evler", "morphs": ["ev", "lar"]}
-    with pytest.raises(SutureError, match="join to its word"):
-        MorphLexicon("x", "x", pl.DataFrame([row], SCHEMA))
-
-
-def test_bounds_are_byte_offsets():
-    found = bounds(pl.Series([["ñan", "dú"], ["a"], ["é", "é", "x"]]))
-    assert [found.row(index).tolist() for index in range(3)] == [[4], [], [2, 4]]
-    assert found.sizes.tolist() == [7, 1, 5]
-    assert len(set(found.keys.tolist())) == 3
-    picked = found.pick(pl.Series([2, 0]).to_numpy())
-    assert (picked.row(0).tolist(), picked.row(1).tolist()) == ([2, 4], [4])
-
-
 @pytest.mark.skipif(not GOLD.is_dir(), reason="the SIGMORPHON 2022 development files are not at hand")
 def test_published_gold_is_accounted_for_row_by_row():
     lexicon = open_lexicon(str(GOLD))
@@ -221,19 +220,3 @@ def test_published_gold_is_accounted_for_row_by_row():
     assert len(lexicon) + lexicon.ledger["rows"].sum() == rows
     assert (lexicon.frame["morphs"].list.join("") == lexicon.frame["word"]).all()
     assert json.loads(json.dumps(lexicon.card()))["entries"] == len(lexicon)
-
-
-def test_the_verb_says_what_is_there_and_what_was_left_out(tmp_path):
-    path = written(tmp_path, "tr.tsv", "evler\tev ler\nwent\tgo ed\n")
-    runner = CliRunner()
-    shown = runner.invoke(build(), ["lexicon", str(path), "--word", "evler", "--json"])
-    assert shown.exit_code == 0, shown.output
-    found = json.loads(shown.stdout)
-    assert found["entries"] == 1
-    assert found["ledger"][0]["reason"] == "not_concatenative"
-    assert found["words"][0]["morphs"] == ["ev", "ler"]
-    kept = tmp_path / "kept.parquet"
-    plain = runner.invoke(build(), ["lexicon", str(path), "--words", "3", "-o", str(kept)])
-    assert "not concatenative" in plain.stdout
-    assert "ev ler" in plain.stdout
-    assert open_lexicon(str(kept)).frame["word"].to_list() == ["evler"]

@@ -23,6 +23,7 @@ DERIVED = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV", "U": None, "P": Non
 PROCESSES = ("inflection", "derivation", "compound")
 _FEATURES = re.compile(r"[A-Z][A-Z0-9+./_{}-]*(?:[;|,][A-Za-z0-9+./_{}-]+)*")
 """``V;PST`` of UniMorph, ``V|PST`` of MorphyNet."""
+_LANGUAGE = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,4})*$"
 
 
 class Format(NamedTuple):
@@ -123,7 +124,13 @@ def _morpho_challenge(_: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _plain(_: pl.DataFrame) -> dict[str, pl.Expr]:
-    return {"word": cell(0), "parts": cell(1).str.split(" "), "language": cell(2).replace("", None)}
+    language = cell(2).replace("", None)
+    return {
+        "word": cell(0),
+        "parts": cell(1).str.split(" "),
+        "language": language,
+        "left": pl.when(~language.str.contains(_LANGUAGE)).then(pl.lit("malformed")),
+    }
 
 
 def _named(table: pl.DataFrame, *names: str) -> pl.Expr:
