@@ -91,13 +91,13 @@ def _print(made: Run, *, as_json: bool) -> None:
         )
         for row in last.iter_rows(named=True)
     ]
-    head = ("student", "#steps", "#positions", "#FLOP", "#bits per byte")
+    head = ("name", "#steps", "#positions", "#FLOP", "#bits per byte")
     out.print(table("Held-out text, at the last step", head, rows))
     lines = [
         (row["arm"], *(_between(row, name) for name in "ac"), row["note"])
         for row in fitted.iter_rows(named=True)
     ]
-    out.print(table("Bits per byte = b·C^a + c", ("student", "#a", "#c", "note"), lines))
+    out.print(table("Bits per byte = b·C^a + c", ("name", "#a", "#c", "note"), lines))
     forms = [(form, f"{cost:,.0f}") for form, cost in kept.iter_rows()]
     out.print(table("To keep the teacher's predictions", ("form", "#bytes a byte of text"), forms))
     out.print(

@@ -68,9 +68,7 @@ def _fit(part: pl.DataFrame) -> dict[str, object]:
         or (np.abs(found - low) < EDGE).any()
         or (np.abs(found - high) < EDGE).any()
     ):
-        return {
-            "note": "not fitted: the optimum lies on the edge of what is sensible; these points fix no floor"
-        }
+        return {"note": "not fitted: these points fix no floor"}
     # b is given for compute in FLOP, as the curve is written.
     back = scale**-a
     return {
