@@ -90,8 +90,15 @@ def _notes(path: Path, name: str, frame: pl.DataFrame) -> Iterator[str]:
 
 def distinct(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Entries of a frame, and those that say again what an earlier one says."""
-    first = frame.select(pl.struct(_KEY).is_first_distinct()).to_series()
-    return frame.filter(first), frame.filter(~first)
+    said = pl.concat_str("language", "word", pl.col("morphs").list.join("\x00"), separator="\x00")
+    hashed = frame.select(said.hash()).to_series()
+    alike = hashed.is_duplicated()  # only these are compared as they stand, which takes ten times the memory
+    first = (~alike).to_numpy().copy()
+    first[alike.arg_true().to_numpy()] = (
+        frame.filter(alike).select(pl.struct(_KEY).is_first_distinct()).to_series()
+    )
+    kept = pl.Series(first)
+    return frame.filter(kept), frame.filter(~kept)
 
 
 def together(

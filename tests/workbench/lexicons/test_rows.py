@@ -2,7 +2,13 @@
 
 import random
 
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.lexicon import SCHEMA
 from workbench.lexicons import open_lexicon
+from workbench.lexicons.rows import distinct
 
 
 def left(lexicon) -> dict[str, tuple[int, int]]:
@@ -91,3 +97,19 @@ def test_process_is_said_of_words_of_several_morphs_only(tmp_path):
     path.write_text("cats\tcat @@s\t100\ncat\tcat\t000\nteapots\ttea @@pot @@s\t101\n")
     found = dict(open_lexicon(str(path)).frame.select("word", "process").iter_rows())
     assert found == {"cats": "inflection", "cat": None, "teapots": "inflection+compound"}
+
+
+entries = st.tuples(
+    st.sampled_from(["tr", "de"]), st.lists(st.sampled_from(["a", "b", "ab"]), min_size=1, max_size=3)
+)
+
+
+@given(st.lists(entries, max_size=30))
+def test_distinct_entries_are_those_of_a_set_in_their_order(made):
+    rows = [{**dict.fromkeys(SCHEMA), "language": language, "morphs": morphs, "word": "".join(morphs)}
+            for language, morphs in made]  # fmt: skip
+    kept, twice = distinct(pl.DataFrame(rows, SCHEMA))
+    once = dict.fromkeys((language, tuple(morphs)) for language, morphs in made)
+    found = zip(kept["language"].to_list(), map(tuple, kept["morphs"].to_list()), strict=True)
+    assert list(found) == list(once)
+    assert kept.height + twice.height == len(made)
