@@ -46,7 +46,8 @@ def test_the_list_names_everything_that_is_installed():
     assert {"list", "show", "segment", "doctor"} <= names <= set(VERBS.names())
     assert {row["from"] for row in found["verbs"]} == {"suture"}
     assert all(row["summary"] for key in ("verbs", "audits", "sources", "corpora") for row in found[key])
-    assert {"hf", "tiktoken", "spm", "pkg", "spacy"} == {row["name"] for row in found["sources"]}
+    sources = {"hf", "tiktoken", "spm", "pkg", "spacy", "split", "affixes", "morfessor"}
+    assert sources == {row["name"] for row in found["sources"]}
     assert "sample" in {row["name"] for row in found["corpora"]}
     printed = asked("list")
     for heading in ("Verbs", "Audits", "Sources", "Corpora", "Inventories"):
