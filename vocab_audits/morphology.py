@@ -16,6 +16,7 @@ from vocab_audits.resampling import ratios
 from vocab_audits.wordweights import frequencies
 from workbench.audit import Outcome, audit
 from workbench.cutting import cut_words
+from workbench.errors import SutureError
 from workbench.findings import columnar
 from workbench.lexicon import bounds
 from workbench.tokenizer import Tokenizer
@@ -99,7 +100,13 @@ def morphology(
     Returns:
         Findings for each language and form, and over all languages; tables ``morphology`` (the same with
         intervals), ``morphology_groups``, ``morphology_words`` and ``morphology_morphs``.
+
+    Raises:
+        SutureError: a number of the options is negative.
     """
+    for name, value in {"resamples": resamples, "seed": seed, "pairs": pairs, "words": words}.items():
+        if value < 0:
+            raise SutureError(f"{name} of morphology must be 0 or more; got {value}; correct the option")
     quirks = Quirks(exclude_single_token, exclude_single_morph, frequency_scale)
     settings = Settings(quirks, resamples, seed, pairs, words)
     parts = list(_parts(segmenter, lexicon, settings))

@@ -21,6 +21,7 @@ from vocab_audits.morphology import morphology
 from vocab_audits.resampling import ratios
 from workbench.adapters import load, load_segmenter
 from workbench.cutting import cut_words
+from workbench.errors import SutureError
 from workbench.lexicon import SCHEMA, MorphLexicon, bounds
 from workbench.segmentation import Segmentation
 
@@ -404,3 +405,9 @@ def test_the_tables_tell_words_and_morphs():
     whole = tables["morphology"]
     assert whole.filter(pl.col("low") > pl.col("value")).is_empty()
     assert whole.filter(pl.col("high") < pl.col("value")).is_empty()
+
+
+@pytest.mark.parametrize("option", ["resamples", "seed", "pairs", "words"])
+def test_a_negative_number_is_refused(option):
+    with pytest.raises(SutureError, match=f"{option} of morphology must be 0 or more; got -1"):
+        morphology(Fixed({"dog": "dog"}), lexicon([("en", "dog")]), **{option: -1})
