@@ -138,7 +138,7 @@ def of_morphology(options: argparse.Namespace) -> str:
     head = ["work", "CPU s", "MiB", "peer's CPU s", "peer's MiB", "ratio", "bar"]
     return f"""{table(head, rows)}
 
-CPU seconds of a process from its start to its end, but in the first two lines of the work alone; the peer is {peer.PEER} {peer.VERSION} through its library,
+CPU seconds of a process from its start to its end, but in the first three lines of the work alone; the peer is {peer.PEER} {peer.VERSION} through its library,
 without its lint. The words are Hungarian gold words that concatenate, and pairs of them written as one to reach the
 number. Of {options.runs} turns the least counts."""
 
