@@ -17,7 +17,7 @@ from vocab_audits.wordweights import frequencies
 from workbench.audit import Outcome, audit
 from workbench.cutting import cut_words
 from workbench.errors import SutureError
-from workbench.findings import columnar
+from workbench.findings import Finding, columnar, frame
 from workbench.lexicon import bounds
 from workbench.tokenizer import Tokenizer
 
@@ -117,7 +117,12 @@ def morphology(
     for name in ("groups", "words", "morphs"):
         joined = pl.concat([getattr(part, name) for part in parts])
         tables[f"morphology_{name}"] = joined.select(subject, pl.all())
-    return Outcome(_findings(table), tables)
+    findings = _findings(table)
+    if str(getattr(segmenter, "source", "")).startswith("affixes:") and "embedded" in lexicon.source:
+        said = "the embedded lexicon is made by the rules of this segmenter: the figures measure it by itself"
+        circular = Finding(segmenter.name, "morphology", "circular", severity="warn", note=said)
+        findings = pl.concat([findings, frame([circular])])
+    return Outcome(findings, tables)
 
 
 def _parts(segmenter: Segmenter, lexicon: MorphLexicon, settings: Settings) -> Iterator[Part]:

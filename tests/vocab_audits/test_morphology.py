@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -411,3 +412,13 @@ def test_the_tables_tell_words_and_morphs():
 def test_a_negative_number_is_refused(option):
     with pytest.raises(SutureError, match=f"{option} of morphology must be 0 or more; got -1"):
         morphology(Fixed({"dog": "dog"}), lexicon([("en", "dog")]), **{option: -1})
+
+
+def test_a_segmenter_measured_by_its_own_rules_is_warned_of():
+    segmenter = Fixed({"dog": "dog"})
+    gold = lexicon([("en", "dog")])
+    assert morphology(segmenter, gold, resamples=0).table().filter(measure="circular").is_empty()
+    segmenter.source = "affixes:en"
+    made = replace(gold, source="embedded:en")
+    warned = morphology(segmenter, made, resamples=0).table().filter(measure="circular")
+    assert warned["severity"].to_list() == ["warn"]
