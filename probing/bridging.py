@@ -11,6 +11,7 @@ from workbench.commands.printing import console, put_json, table, tell
 from workbench.errors import MissingExtra, SutureError
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
 
 CLAIM = (
@@ -31,6 +32,9 @@ def bridge(
         typer.Option(help="Folder of a causal language model over the teacher's ids (safetensors)."),
     ] = None,
     tokens: Annotated[int, typer.Option(help="Teacher tokens that the model predicts.", min=1)] = 2048,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Parquet file of the model's positions.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Lay two tokenizations over each other, and say what of a teacher's probability the student can hold.
@@ -41,7 +45,7 @@ def bridge(
     """
     try:
         from probing.bridge.chunks import pair_texts
-        from probing.bridge.report import lies, storage, vocabularies
+        from probing.bridge.report import lies, positions, storage, vocabularies
     except ImportError as error:
         raise MissingExtra(
             f"torch must be installed for the byte bridge; it is not ({error}); "
@@ -66,11 +70,31 @@ def bridge(
         "claim": CLAIM,
     }
     if model is not None:
-        found["model"] = lies(model, above, below, texts, tokens, tell)
+        each = positions(model, above, below, texts, tokens, tell)
+        found["model"] = lies(each)
+        if text is not None:
+            found["model"]["each"] = each.to_dicts()
+        if output:
+            _write(each, output)
+    elif output:
+        raise SutureError(
+            "-o writes what a model leaves open at each position; there is no model; add --model"
+        )
     if as_json:
         put_json(found)
     else:
         _print(console(), found)
+
+
+def _write(each: pl.DataFrame, path: Path) -> None:
+    writing = path.with_name(f".{path.name}.writing")
+    try:
+        each.write_parquet(writing)
+        writing.replace(path)
+    except OSError as error:
+        raise SutureError(
+            f"the file of the positions must be writable; {path} is not ({error.strerror}); choose another"
+        ) from None
 
 
 def _texts(text: str | None, corpus: str, limit: int | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import torch
 
 from probing.bridge.bpm import Bridge
@@ -14,6 +15,7 @@ from probing.bridge.mass import Masses
 from probing.bridge.rows import Rows
 from workbench.errors import SutureError, UnreadableFile, upstream
 from workbench.prefixes import Prefixes
+from workbench.prefixmass import END
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +32,11 @@ TOP = 50
 
 CONTEXT = 512
 """Tokens that the model reads at most before it starts anew."""
+
+POSITIONS = pl.Schema(
+    dict.fromkeys(("sample", "token", "depth", "byte"), pl.Int64())
+    | dict.fromkeys(("ending", "bound", "byteless", "spannable", "residual"), pl.Float64())
+)
 
 
 def vocabularies(teacher: Tokenizer, student: Tokenizer) -> dict[str, float | int]:
@@ -60,15 +67,15 @@ def storage(teacher: Tokenizer, pairing: Pairing) -> list[dict[str, Any]]:
     return [{"what": what, "bytes_per_text_byte": cost / size} for what, cost in forms.items()]
 
 
-def lies(
+def positions(
     model: Path,
     teacher: Tokenizer,
     student: Tokenizer,
     texts: Sequence[str],
     tokens: int,
     progress: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
-    """What the approximations leave open where a model predicts these texts.
+) -> pl.DataFrame:
+    """What the approximations leave open where a model predicts these texts, position by position.
 
     Args:
         model: folder of a causal language model.
@@ -79,50 +86,76 @@ def lies(
         progress: told what begins.
 
     Returns:
-        ``positions`` and ``figures``: mean, median, quantiles and most of e = P(end of token | prefix) over
-        the prefixes that Marginalize-It takes for unfinished, of the byte-less mass, and of the spannable
-        mass that bounds the distance of a Byte-Prefix target to the exact one.
+        A row before each byte of each predicted token, and one after it: sample, token (from 0 in the
+        sample), depth (bytes of the token read), byte (the one that follows, null at the token's end),
+        ending (e = P(the token ends | the bytes read)), bound (on the total variation between
+        Marginalize-It and the exact next byte), and at depth 0 byteless, spannable (bound on that of a
+        Byte-Prefix target) and residual.
 
     Raises:
-        SutureError: the model cannot be read, or is not over the teacher's ids.
+        SutureError: the model cannot be read, or is not over the teacher's ids, or there is too little text.
     """
     progress(f"reading {model}")
-    network = _model(model)
-    rows, width = int(network.get_input_embeddings().num_embeddings), teacher.inventory.rows_needed  # type: ignore[operator]
+    network, width = _model(model), teacher.inventory.rows_needed
+    rows = int(network.get_input_embeddings().num_embeddings)  # type: ignore[operator]
     if rows < width:
         raise SutureError(
             f"a model must have a row for each of the teacher's {width:,} ids; {model} has {rows:,}; give "
             "the tokenizer that it was trained with"
         )
-    chosen = _some(teacher, texts, tokens)
-    pairing = pair_texts(teacher, student, chosen)
+    pairing = pair_texts(teacher, student, _some(teacher, texts, tokens))
     bridge, masses = Bridge(teacher.inventory, student.inventory), Masses(Prefixes.of(teacher.inventory))
-    ending, lost, spannable, residual = [], [], [], []
+    found = [POSITIONS.to_frame()]
     for sample in range(int(pairing.teacher.samples[-1]) + 1):
-        progress(f"predicting text {sample + 1}") if sample % 50 == 0 else None
         ids = pairing.teacher.ids[pairing.teacher.samples == sample]
         if len(ids) < 2:
             continue  # nothing comes before its one token
-        logits, kept = _predicted(network, ids, width)
-        targets = end_of_token(masses, logits, torch.from_numpy(kept.astype(np.int64)))
-        inner = targets.depth > 0
-        ending.append(targets.ending[inner & (targets.realised < 256)].numpy())
-        lost.append(targets.byteless[targets.depth == 0].numpy())
-        predicted = Rows.from_logits(logits, width)
-        spans = predicted.weighed(bridge.on("spannable", logits.device).to(predicted.values.dtype))
-        spannable.append(spans.numpy())
-        residual.append(bridge.boundary(predicted)[:, -2].numpy())
-    if not spannable:
+        if sample % 50 == 0:
+            progress(f"predicting text {sample + 1}")
+        logits, at = _predicted(network, ids, width)
+        found.append(_rows(bridge, masses, logits, ids, at).with_columns(sample=pl.lit(sample, pl.Int64)))
+    made = pl.concat([each.select(POSITIONS.names()) for each in found])
+    if made.is_empty():
         raise SutureError("a model needs texts of two tokens or more; got none; give longer text")
+    return made
+
+
+def _rows(
+    bridge: Bridge, masses: Masses, logits: Tensor, ids: NDArray[np.int32], at: NDArray[np.int64]
+) -> pl.DataFrame:
+    """The rows of one text, of which the tokens ``at`` are predicted."""
+    targets = end_of_token(masses, logits, torch.from_numpy(ids[at].astype(np.int64)))
+    predicted = Rows.from_logits(logits, len(bridge.homes))
+    spans = predicted.weighed(bridge.on("spannable", logits.device).to(predicted.values.dtype))
+    per_token = {"spannable": spans.numpy(), "residual": bridge.boundary(predicted)[:, -2].numpy()}
+    position, depth = targets.position.numpy(), targets.depth.numpy()
+    table = pl.DataFrame(
+        {
+            "token": at[position],
+            "depth": depth,
+            "byte": pl.Series(targets.realised.numpy()).replace(END, None),
+            "ending": targets.ending.numpy(),
+            "bound": targets.bound.numpy(),
+            "byteless": targets.byteless.numpy(),
+            **{name: values[position] for name, values in per_token.items()},
+        }
+    )
+    first = [pl.when(pl.col("depth") == 0).then(name).alias(name) for name in ("byteless", *per_token)]
+    return table.with_columns(first).with_columns(sample=pl.lit(0, pl.Int64)).cast(POSITIONS)
+
+
+def lies(table: pl.DataFrame) -> dict[str, Any]:
+    """Mean, median, quantiles and most of what ``positions`` gives, and the number of tokens predicted."""
+    unfinished = table.filter((pl.col("depth") > 0) & pl.col("byte").is_not_null())
     named = {
-        "e = P(the token ends | its first bytes), where the text goes on": ending,
-        "mass of ids that spell nothing, at token boundaries": lost,
-        "spannable mass: most that a Byte-Prefix target can be off": spannable,
-        "residual: mass of teacher tokens without a home": residual,
+        "e = P(the token ends | its first bytes), where the text goes on": unfinished["ending"],
+        "mass of ids that spell nothing, at token boundaries": table["byteless"].drop_nulls(),
+        "spannable mass: most that a Byte-Prefix target can be off": table["spannable"].drop_nulls(),
+        "residual: mass of teacher tokens without a home": table["residual"].drop_nulls(),
     }
     return {
-        "positions": int(sum(map(len, spannable))),
-        "figures": [{"what": what, **_summary(np.concatenate(values))} for what, values in named.items()],
+        "positions": table["spannable"].count(),
+        "figures": [{"what": what, **_summary(values.to_numpy())} for what, values in named.items()],
     }
 
 
@@ -159,13 +192,13 @@ def _model(folder: Path) -> nn.Module:
 
 
 @torch.no_grad()
-def _predicted(network: nn.Module, ids: NDArray[np.int32], width: int) -> tuple[Tensor, NDArray[np.int32]]:
-    """Logits of each token but the first of each stretch (tokens, ids), and those tokens."""
-    rows, kept = [], []
+def _predicted(network: nn.Module, ids: NDArray[np.int32], width: int) -> tuple[Tensor, NDArray[np.int64]]:
+    """Logits of each token but the first of each stretch (tokens, ids), and the places of those tokens."""
+    rows, at = [], []
     for start in range(0, len(ids), CONTEXT):
         part = ids[start : start + CONTEXT]
         logits = network(input_ids=torch.from_numpy(part.astype(np.int64))[None]).logits[0]
         # Rows beyond the tokenizer's ids are padding of the matrix, and no outcome.
         rows.append(logits[:-1, :width].float())
-        kept.append(part[1:])
-    return torch.cat(rows), np.concatenate(kept)
+        at.append(np.arange(start + 1, start + len(part)))
+    return torch.cat(rows), np.concatenate(at)

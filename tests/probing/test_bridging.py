@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 
+import polars as pl
 import pytest
 import torch
 from typer.testing import CliRunner
 
-from probing.bridge.report import lies, storage, vocabularies
+from probing.bridge.report import lies, positions, storage, vocabularies
 from probing.tiny import Shape, build
 from tests import builders
 from workbench.adapters import load
@@ -45,7 +46,8 @@ def run(*words):
 
 def test_the_figures_of_a_model_by_loops(made):
     teacher, student = load(str(made / "teacher")), load(str(made / "student"))
-    found = {row["what"][:9]: row for row in lies(made / "model", teacher, student, TEXTS, 1000)["figures"]}
+    table = positions(made / "model", teacher, student, TEXTS, 1000)
+    found = {row["what"][:9]: row for row in lies(table)["figures"]}
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(made / "model").eval()
@@ -66,6 +68,12 @@ def test_the_figures_of_a_model_by_loops(made):
     assert found["e = P(the"]["max"] == pytest.approx(max(ends), rel=1e-5)
     assert found["spannable"]["mean"] == pytest.approx(sum(spans) / len(spans), rel=1e-5)
     assert found["residual:"]["max"] == 0
+    first = table.filter(sample=0)
+    spelled = bytes(first["byte"].drop_nulls().to_list())
+    assert TEXTS[0].encode().endswith(spelled)
+    assert len(spelled) == len(TEXTS[0]) - len(pieces[teacher.encode(TEXTS[0])[0]])
+    assert table.filter(pl.col("depth") > 0)["spannable"].null_count() == (table["depth"] > 0).sum()
+    assert (table["ending"] <= table["bound"] + 1e-9).all()
 
 
 def test_storage_is_counted_in_bytes_of_text(made):
@@ -93,6 +101,13 @@ def test_the_verb_prints_tables_and_json(made):
     document = json.loads(shown.stdout)
     assert sum(row["bytes"] for row in document["chunks"]) == len("the then cat")
     assert "2610.08448" in document["claim"]
+    kept = made / "positions.parquet"
+    words = ("--text", "the then cat", "--model", made / "model")
+    shown = run(made / "teacher", made / "student", *words, "--json", "-o", kept)
+    assert shown.exit_code == 0, shown.output
+    assert pl.read_parquet(kept).to_dicts() == json.loads(shown.stdout)["model"]["each"]
+    refused = run(made / "teacher", made / "student", "--text", "the", "-o", kept)
+    assert isinstance(refused.exception, SutureError)
     plain = run(made / "teacher", made / "student", "--text", "the then cat", "--model", made / "model")
     assert plain.exit_code == 0, plain.output
     assert "At 5 tokens" in plain.stdout or "tokens that the model predicts" in plain.stdout
@@ -102,10 +117,10 @@ def test_the_verb_prints_tables_and_json(made):
 def test_what_cannot_be_bridged_is_one_sentence(made, tmp_path):
     teacher, student = load(str(made / "teacher")), load(str(made / "student"))
     with pytest.raises(SutureError, match=r"config\.json and safetensors"):
-        lies(tmp_path, teacher, student, TEXTS, 10)
+        positions(tmp_path, teacher, student, TEXTS, 10)
     with pytest.raises(SutureError, match="two tokens or more"):
-        lies(made / "model", teacher, student, ["a"], 10)
+        positions(made / "model", teacher, student, ["a"], 10)
     build(Shape(20, width=16, layers=1, heads=2)).save_pretrained(tmp_path / "small")
     with pytest.raises(SutureError, match="a row for each of the teacher's"):
-        lies(tmp_path / "small", teacher, student, TEXTS, 10)
+        positions(tmp_path / "small", teacher, student, TEXTS, 10)
     assert math.isfinite(vocabularies(teacher, student)["share with a home"])
