@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +67,20 @@ class Compared:
         return expected
 
     @cached_property
+    def pieces(self) -> list[list[bytes]]:
+        """Pieces of each word between its cuts at characters' edges."""
+        flat = _parts(self.words, self.cuts.bounds)["part"].to_list()
+        ends = (self.cuts.bounds.offsets + np.arange(len(self.words) + 1)).tolist()
+        return [flat[low:high] for low, high in pairwise(ends)]
+
+    @cached_property
+    def common(self) -> Counts:
+        """Distinct strings that are a piece and a morph of the word, wherever they stand (words,)."""
+        both = _parts(self.words, self.cuts.bounds).unique().join(
+            _parts(self.words, self.gold).unique(), on=["row", "part"], how="semi")  # fmt: skip
+        return np.bincount(both["row"].to_numpy(), minlength=len(self.words))
+
+    @cached_property
     def overlaps(self) -> Overlaps:
         """What each token holds of each morph."""
         return _overlaps(self.words, self.gold, self.cuts.bounds)
@@ -104,6 +120,10 @@ class Overlaps:
         share: NDArray[np.float64] = most / self.morph_characters
         return share
 
+    def held(self, words: int) -> NDArray[np.float64]:
+        """Sum of the integrity of each word's morphs (words,)."""
+        return np.bincount(self.morph_rows, self.integrity, minlength=words).astype(np.float64)
+
     @cached_property
     def turbid(self) -> NDArray[np.bool_]:
         """Tokens that hold parts of several morphs, of which one at least is not whole (tokens,)."""
@@ -111,6 +131,24 @@ class Overlaps:
         size = len(self.token_rows)
         several = np.bincount(self.token, minlength=size) > 1
         return several & (np.bincount(self.token[broken], minlength=size) > 0)
+
+    @cached_property
+    def diluted(self) -> NDArray[np.bool_]:
+        """Morphs of which such a token holds a part but not all (morphs,)."""
+        broken = self.turbid[self.token] & (self.characters < self.morph_characters[self.morph])
+        return np.bincount(self.morph[broken], minlength=len(self.morph_rows)) > 0
+
+
+def _parts(words: Sequence[str], bounds: Bounds) -> pl.DataFrame:
+    """What lies between boundaries, end to end: row (the word) and part (its bytes)."""
+    rows = np.repeat(np.arange(len(words)), bounds.counts + 1)
+    first, last = np.ones(len(rows), bool), np.ones(len(rows), bool)
+    first[1:] = last[:-1] = rows[1:] != rows[:-1]
+    starts, ends = np.zeros(len(rows), np.int64), bounds.sizes[rows]
+    starts[~first] = ends[~last] = bounds.places
+    text = pl.Series(words, dtype=pl.String).cast(pl.Binary).gather(rows)
+    table = pl.DataFrame({"row": rows, "text": text, "start": starts, "size": ends - starts})
+    return table.select("row", part=pl.col("text").bin.slice("start", "size"))
 
 
 def _overlaps(words: Sequence[str], gold: Bounds, predicted: Bounds) -> Overlaps:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 STRENGTH = 1.0
 """Weight, in occurrences, of the shorter context in a token's probability."""
 
+TIED = 9
+"""Decimals of surprisals that are compared, so that equal ones tie whatever the order of their sums."""
+
 BLOCK = 512
 """Words whose pairs are counted at a time."""
 
@@ -178,6 +181,6 @@ def surprisal(pieces: Sequence[Sequence[bytes]], gold: NDArray[np.bool_]) -> Sur
     count = (len(one), len(other))
     if not (len(one) and len(other)):
         return Surprisal(None, None, count)
-    ranks = stats.rankdata(bits)
+    ranks = stats.rankdata(np.round(bits, TIED))
     auc = (ranks[gold].sum() - len(one) * (len(one) + 1) / 2) / (len(one) * len(other))
     return Surprisal(float(one.mean() - other.mean()), float(auc), count)

@@ -30,9 +30,17 @@ COLUMNS = {
         "morph_integrity",
         "morphs_intact",
         "token_turbidity",
+        "morph_dilution",
         "cuts_inside_characters",
     ),
-    "MorphScore": ("morphscore", "morphscore_recall", "morphscore_precision"),
+    "MorphScore": (
+        "morphscore",
+        "morphscore_recall",
+        "morphscore_precision",
+        "subword_precision",
+        "subword_recall",
+        "subword_f1",
+    ),
     "Equal morphs, families and surprisal": (
         "morpheme_consistency",
         "morpheme_split_entropy",
@@ -53,13 +61,17 @@ def morphology(look: Look) -> Drawn:
     if table is None:
         return Drawn([], (), TABLES)
     kept = table.filter(pl.col("subject").is_in(look.subjects))
-    blocks = [_heat(look, part, str(form)) for (form,), part in kept.group_by("form", maintain_order=True)]
+    placed = kept.filter(pl.col("form").is_not_null())
+    sizes = _sizes(kept)
+    blocks = [
+        _heat(look, part, str(form), sizes) for (form,), part in placed.group_by("form", maintain_order=True)
+    ]
     words = look.table(
         "morphology_words", "subject", "language", "form", "word", "morphs", "pieces", "sample"
     )
     if words is not None:
         blocks += _drawn_words(look, words)
-    blocks += [_measures(look, kept, title, which) for title, which in COLUMNS.items()]
+    blocks += [_measures(look, placed, title, which) for title, which in COLUMNS.items()]
     groups = look.table("morphology_groups", "subject", "language", "form", "group", "value", "f1", "recall")
     if groups is not None and groups.height:
         blocks.append(_groups(look, groups))
@@ -73,7 +85,17 @@ def _named(language: str | None) -> str:
     return "all together" if language is None else shown(language)
 
 
-def _heat(look: Look, table: pl.DataFrame, form: str) -> Block:
+def _sizes(table: pl.DataFrame) -> dict[str | None, str]:
+    """Words of each language, and how much of its gold has no place on the surface."""
+    rows = table.filter(measure="gold_unplaced").unique("language", maintain_order=True)
+    return {
+        row["language"]: f"{row['words']:,} entries"
+        + (f"; {row['value']:.1%} of gold unplaced" * (row["value"] > 0))
+        for row in rows.iter_rows(named=True)
+    }
+
+
+def _heat(look: Look, table: pl.DataFrame, form: str, sizes: dict[str | None, str]) -> Block:
     """F1 by language and segmenter with its interval and what chance would give."""
     rows = table.filter(pl.col("measure") == "f1")
     value = {(r["subject"], r["language"]): r for r in rows.filter(variant="micro").iter_rows(named=True)}
@@ -84,7 +106,7 @@ def _heat(look: Look, table: pl.DataFrame, form: str) -> Block:
     languages = rows["language"].unique(maintain_order=True).to_list()
     lines = []
     for language in languages:
-        cells = [Cell(_named(language))]
+        cells = [Cell(_named(language), sub=sizes.get(language))]
         for subject in look.subjects:
             row = value.get((subject, language))
             cells.append(_scored(row, chance.get((subject, language)), scale))

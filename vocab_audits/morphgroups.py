@@ -25,11 +25,12 @@ GROUPS = pl.Schema(
         "precision": pl.Float64(),
         "recall": pl.Float64(),
         "f1": pl.Float64(),
+        "integrity": pl.Float64(),
         "kept_whole": pl.Float64(),
     }
 )
 BANDS = 5
-"""Bands of frequency, of equal numbers of words."""
+"""Bands of frequency, of equal numbers of words; those of frequency 0 are apart."""
 
 LENGTHS = (4, 6, 8, 10, 13)
 """Greatest length, in characters, of each band of length but the last."""
@@ -39,7 +40,7 @@ FEATURES = r"[;|]"
 
 
 def groups(compared: Compared, frame: pl.DataFrame) -> pl.DataFrame:
-    """Precision, recall, F1 and share kept whole of words by group, with the columns of ``GROUPS``.
+    """Precision, recall, F1, morph integrity and share kept whole by group, with the columns of ``GROUPS``.
 
     By the role of the morph beside a boundary there is only recall: a cut without a gold boundary stands
     beside no morph of a role.
@@ -57,6 +58,7 @@ def groups(compared: Compared, frame: pl.DataFrame) -> pl.DataFrame:
             "hits": compared.hits,
             "whole": compared.cuts.whole,
             "scored": compared.scored,
+            "held": compared.overlaps.held(frame.height),
         }
     )
     parts = [_scores(counts.with_columns(label.alias("value")), name) for name, label in _labels(frame)]
@@ -74,14 +76,18 @@ def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
     yield "characters", pl.Series(bands[np.searchsorted(LENGTHS, frame["word"].str.len_chars().to_numpy())])
     known, _ = frequencies(frame)
     if known is not None:
-        rank = pl.Series(known).fill_nan(None).rank("ordinal", descending=True)
+        given = pl.Series(known).fill_nan(None)
+        seen = pl.select(pl.when(given > 0).then(given)).to_series()  # others would fill bands in no order
+        rank = seen.rank("ordinal", descending=True)
         band = ((rank - 1) * BANDS // max(rank.count(), 1) + 1).cast(pl.Int64).cast(pl.String)
-        yield "frequency", pl.select(pl.lit("fifth ") + band).to_series()
+        unseen = pl.when(given == 0).then(pl.lit("none listed"))
+        yield "frequency", pl.select(pl.coalesce(pl.lit("fifth ") + band, unseen)).to_series()
 
 
 def _scores(counts: pl.DataFrame, name: str) -> pl.DataFrame:
     sums = counts.filter(pl.col("scored") & pl.col("value").is_not_null()).group_by("value").agg(
         pl.len().alias("words"), pl.col("gold", "predicted", "hits").sum(),
+        integrity=pl.col("held").sum() / (pl.col("gold") + 1).sum(),
         kept_whole=pl.col("whole").mean(),
     )  # fmt: skip
     hits, gold, predicted = (pl.col(each).cast(pl.Float64) for each in ("hits", "gold", "predicted"))
@@ -122,7 +128,7 @@ def _by_role(compared: Compared, frame: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
     made = sums.with_columns(
         pl.lit("role").alias("group"),
-        **{name: pl.lit(None) for name in ("predicted", "precision", "f1", "kept_whole")},
+        **{name: pl.lit(None) for name in ("predicted", "precision", "f1", "integrity", "kept_whole")},
     )
     return made.sort("value").select([pl.col(key).cast(kind) for key, kind in GROUPS.items()])
 

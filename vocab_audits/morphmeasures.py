@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from vocab_audits.morphscore import scores
+from vocab_audits.resampling import Ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,32 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vocab_audits.boundaries import Compared
+    from vocab_audits.morphscore import Quirks
 
     Floats = NDArray[np.float64]
-
-
-class Ratio(NamedTuple):
-    """One measure: the value is Σ above / Σ below over words (words,)."""
-
-    measure: str
-    variant: str
-    unit: str
-    above: Floats
-    below: Floats
-
-
-class Quirks(NamedTuple):
-    """Conventions of MorphScore that change its figures.
-
-    Attributes:
-        exclude_single_token: leave out words that are one token; otherwise each counts 1.
-        exclude_single_morph: leave out words of one morph.
-        frequency_scale: weigh words by their frequency.
-    """
-
-    exclude_single_token: bool = True
-    exclude_single_morph: bool = True
-    frequency_scale: bool = False
 
 
 def ratios_of(compared: Compared, frequency: Floats | None, weights_from: str, quirks: Quirks) -> list[Ratio]:
@@ -50,7 +30,7 @@ def ratios_of(compared: Compared, frequency: Floats | None, weights_from: str, q
         quirks: conventions of MorphScore.
     """
     kept = compared.scored.astype(np.float64)
-    found = [*_boundaries(compared), *_wholes(compared), *_scores(compared, frequency, quirks)]
+    found = [*_boundaries(compared), *_wholes(compared), *scores(compared, frequency, quirks)]
     if frequency is not None:
         weight = np.nan_to_num(frequency)
         found += [
@@ -94,47 +74,18 @@ def _wholes(compared: Compared) -> Iterator[Ratio]:
                 (compared.cuts.inside + compared.predicted).astype(float))  # fmt: skip
 
 
-def _scores(compared: Compared, frequency: Floats | None, quirks: Quirks) -> Iterator[Ratio]:
-    """MorphScore (Arnett & Bergen 2025) as published in 2024, and its revision (arXiv 2507.06378)."""
-    gold, hits, tokens = compared.gold.counts, compared.hits, compared.cuts.tokens
-    split = tokens > 1
-    two = (gold == 1) & split
-    yield Ratio("morphscore", "2024: words of two morphs and several tokens", "share",
-                np.where(two, hits, 0).astype(float), two.astype(float))  # fmt: skip
-    taken = gold <= 2
-    if quirks.exclude_single_morph:
-        taken &= gold > 0
-    said = "" if quirks.exclude_single_morph else ", with words of one morph"
-    if quirks.exclude_single_token:
-        taken &= split
-    else:
-        said += ", a word of one token counts 1"
-    weight = taken.astype(float)
-    if quirks.frequency_scale:
-        weight *= np.nan_to_num(frequency) if frequency is not None else np.nan
-        said += ", scaled by frequency"
-    recall = np.divide(hits, gold, out=np.zeros(len(gold)), where=gold > 0)
-    recall = np.where(split, recall, 1.0)
-    ends = hits / np.maximum(tokens, 1)
-    inner = np.divide(hits, compared.predicted, out=np.zeros(len(gold)), where=compared.predicted > 0)
-    for name, variant, value in (
-        ("morphscore_recall", "2025: words of two or three morphs", recall),
-        ("morphscore_precision", "2025: the word's end counts as a cut", np.where(split, ends, 1.0)),
-        ("morphscore_precision", "2025 without the word's end", np.where(split, inner, 1.0)),
-    ):
-        yield Ratio(name, variant + said, "share", np.nan_to_num(value * weight), np.nan_to_num(weight))
-
-
 def _of_morphs(compared: Compared) -> Iterator[Ratio]:
     """How whole morphs stay in tokens (the accessors of TkTkT, bauwenst)."""
     overlaps, count = compared.overlaps, len(compared.words)
     morphs = np.bincount(overlaps.morph_rows, minlength=count).astype(float)
-    held = np.bincount(overlaps.morph_rows, overlaps.integrity, minlength=count).astype(float)
+    diluted = np.bincount(overlaps.morph_rows, overlaps.diluted, minlength=count).astype(float)
     intact = np.bincount(overlaps.morph_rows, overlaps.integrity == 1, minlength=count)
     tokens = np.bincount(overlaps.token_rows, minlength=count).astype(float)
     turbid = np.bincount(overlaps.token_rows, overlaps.turbid, minlength=count).astype(float)
     yield Ratio("morph_integrity", "greatest share of a morph in one token, mean over morphs", "share",
-                held, morphs)  # fmt: skip
+                overlaps.held(count), morphs)  # fmt: skip
     yield Ratio("morphs_intact", "morphs that lie in one token", "share", intact.astype(float), morphs)
     yield Ratio("token_turbidity", "tokens with parts of several morphs, one not whole", "share", turbid,
                 tokens)  # fmt: skip
+    yield Ratio("morph_dilution", "morphs of which such a token holds a part, not all", "share", diluted,
+                morphs)  # fmt: skip

@@ -10,8 +10,9 @@ import polars as pl
 from vocab_audits import consistency as equal
 from vocab_audits.boundaries import Compared
 from vocab_audits.morphgroups import GROUPS, groups
-from vocab_audits.morphmeasures import Quirks, ratios_of
-from vocab_audits.morphtables import MORPHS, WORDS, families, morphs_table, pieces_of, words_table
+from vocab_audits.morphmeasures import ratios_of
+from vocab_audits.morphscore import REVISED_MACRO, SUBWORDS, Quirks, macro_f1
+from vocab_audits.morphtables import MORPHS, WORDS, families, morphs_table, words_table
 from vocab_audits.resampling import ratios
 from vocab_audits.wordweights import frequencies
 from workbench.audit import Outcome, audit
@@ -48,6 +49,9 @@ SCHEMA = pl.Schema(
     }
 )
 
+
+UNPLACED = ("not_concatenative", "ambiguous")
+"""Reasons of a lexicon's ledger for rows of gold that have no certain place on the surface."""
 
 PLACED_GROUPS = pl.Schema({"language": pl.String(), "form": pl.String(), **GROUPS})
 
@@ -102,15 +106,18 @@ def morphology(
         intervals), ``morphology_groups``, ``morphology_words`` and ``morphology_morphs``.
 
     Raises:
-        SutureError: a number of the options is negative.
+        SutureError: a number of the options is negative, or the lexicon has no entry.
     """
     for name, value in {"resamples": resamples, "seed": seed, "pairs": pairs, "words": words}.items():
         if value < 0:
             raise SutureError(f"{name} of morphology must be 0 or more; got {value}; correct the option")
+    if not len(lexicon):
+        raise SutureError(f"a lexicon must have an entry to be scored; {lexicon.name} has none; give another")
     quirks = Quirks(exclude_single_token, exclude_single_morph, frequency_scale)
     settings = Settings(quirks, resamples, seed, pairs, words)
     parts = list(_parts(segmenter, lexicon, settings))
-    table = pl.DataFrame([row for part in parts for row in part.measures], SCHEMA)
+    figures = [*(row for part in parts for row in part.measures), *_unplaced(lexicon)]
+    table = pl.DataFrame(figures, SCHEMA)
     table = table.with_columns(subject=pl.lit(segmenter.name))
     subject = pl.lit(segmenter.name).alias("subject")
     tables = {"morphology": table}
@@ -154,6 +161,10 @@ def _part(
         for at, (each, value, low, high) in enumerate(zip(columns, *map(_nullable, found), strict=True))
     ]  # fmt: skip
     rows += [{**place, **row} for row in _counts(compared, scored)]
+    both = _row(
+        SUBWORDS[-1], REVISED_MACRO + settings.quirks.said, "share", macro_f1(compared, settings.quirks)
+    )
+    rows.append({**place, **both, "words": scored})
     if language is None:
         return Part(rows, *(each.to_frame() for each in (PLACED_GROUPS, WORDS, MORPHS)))
     split = equal.splits(compared, frame["morphs"].explode())
@@ -163,7 +174,7 @@ def _part(
         rows,
         groups(compared, frame).select(*at, pl.all()),
         words_table(compared, frame, settings.words).select(*at, pl.all()).cast(WORDS),
-        morphs_table(split, frame).select(*at, pl.all()).cast(MORPHS),
+        morphs_table(split, frame, compared.scored).select(*at, pl.all()).cast(MORPHS),
     )
 
 
@@ -203,7 +214,7 @@ def _equal(
         "morpheme_consistency", "occurrences split as most of their morph are", "share", morphs.majority
     )
     yield _row("morpheme_split_entropy", "mean over occurrences of morphs that recur", "bits", morphs.entropy)
-    pieces = pieces_of(compared)
+    pieces = compared.pieces
     tokens = equal.surprisal([pieces[at] for at in chosen], _at_gold(compared))
     if len(chosen) > settings.pairs:
         chosen = np.sort(np.random.default_rng(settings.seed).choice(chosen, settings.pairs, replace=False))
@@ -226,6 +237,21 @@ def _equal(
     yield _row("boundary_surprisal_auc", "tokens at gold boundaries against other cuts", "share", tokens.auc)
 
 
+def _unplaced(lexicon: MorphLexicon) -> Iterator[dict[str, Any]]:
+    """How much of the gold has no place on the surface, and so no part in any figure."""
+    lost = lexicon.ledger.filter(pl.col("reason").is_in(UNPLACED)).group_by("language")
+    rows = dict(lost.agg(pl.col("rows").sum()).iter_rows())
+    kept = dict(lexicon.frame["language"].value_counts().iter_rows())
+    languages = list(dict.fromkeys([*lexicon.languages, *sorted(rows)]))
+    counts = {each: (rows.get(each, 0), kept.get(each, 0)) for each in languages}
+    whole = {None: (sum(rows.values()), len(lexicon))} if len(languages) > 1 else {}
+    variant = "rows whose morphs do not join to the word, or in several ways"
+    for language, (out, entries) in {**whole, **counts}.items():
+        note = f"{out:,} rows have no certain place on the surface, {entries:,} entries are scored"
+        row = _row("gold_unplaced", variant, "share", out / (out + entries))
+        yield {**row, "language": language, "words": entries, "note": note}
+
+
 def _at_gold(compared: Compared) -> NDArray[np.bool_]:
     """Whether each cut of a word that is scored is at a gold boundary (cuts,)."""
     hit = np.isin(compared.cuts.bounds.keys, compared.gold.keys, assume_unique=True)
@@ -241,10 +267,11 @@ def _row(measure: str, variant: str, unit: str, value: float | None) -> dict[str
 def _findings(table: pl.DataFrame) -> pl.DataFrame:
     """The measures as findings; a language in which nothing could be scored is warned of."""
     unscored = (pl.col("measure") == "words_scored") & (pl.col("value") == 0)
+    lost = (pl.col("measure") == "gold_unplaced") & (pl.col("words") == 0)
     shown = table.with_columns(
-        variant=pl.concat_str("variant", "form", separator="; "),
+        variant=pl.concat_str("variant", "form", separator="; ", ignore_nulls=True),
         note=pl.when(unscored).then(pl.lit("no word of this language can be scored")).otherwise("note"),
-        severity=pl.when(unscored).then(pl.lit("warn")).otherwise(pl.lit("info")),
+        severity=pl.when(unscored | lost).then(pl.lit("warn")).otherwise(pl.lit("info")),
     )
     names = ("subject", "measure", "variant", "value", "unit", "severity", "language", "note")
     return columnar({"audit": "morphology", **{name: pl.col(name) for name in names}}, shown)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vocab_audits.boundaries import Compared
 
 WORDS = pl.Schema(
@@ -42,17 +43,6 @@ MORPHS = pl.Schema(
 )
 
 
-def pieces_of(compared: Compared) -> list[list[bytes]]:
-    """Pieces of each word between its cuts at characters' edges."""
-    data = [word.encode() for word in compared.words]
-    places, offsets = compared.cuts.bounds.places.tolist(), compared.cuts.bounds.offsets.tolist()
-    found = []
-    for row, text in enumerate(data):
-        ends = [0, *places[offsets[row] : offsets[row + 1]], len(text)]
-        found.append([text[low:high] for low, high in pairwise(ends)])
-    return found
-
-
 def families(frame: pl.DataFrame) -> tuple[pl.Series, str]:
     """What words belong together, and how that is known: by lemma, else by their longest morph."""
     if frame["lemma"].count():
@@ -70,7 +60,10 @@ def longest(morphs: pl.Series) -> pl.Series:
 
 
 def words_table(compared: Compared, frame: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The words with most boundaries missed or added, and after them a sample that is the same for all."""
+    """The words with most boundaries missed or added, and after them a sample that is the same for all.
+
+    Words with an unknown token are in neither.
+    """
     missed = compared.gold.counts - compared.hits
     false = compared.predicted - compared.hits
     family, _ = families(frame)
@@ -79,8 +72,9 @@ def words_table(compared: Compared, frame: pl.DataFrame, most: int) -> pl.DataFr
     spread = np.unique(np.linspace(0, max(len(several) - 1, 0), min(SAMPLE, len(several))).astype(np.int64))
     sample = several[spread]
     worst = np.argsort(-wrong, kind="stable")[:most]
+    worst, sample = worst[compared.scored[worst]], sample[compared.scored[sample]]
     order = np.concatenate([worst, np.setdiff1d(sample, worst)])
-    pieces = pieces_of(compared)
+    pieces = compared.pieces
     return pl.DataFrame(
         {
             "word": frame["word"].gather(order),
@@ -96,18 +90,19 @@ def words_table(compared: Compared, frame: pl.DataFrame, most: int) -> pl.DataFr
     )  # fmt: skip
 
 
-def morphs_table(split: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+def morphs_table(split: pl.DataFrame, frame: pl.DataFrame, scored: NDArray[np.bool_]) -> pl.DataFrame:
     """Morphs that recur, by how often: share intact, distinct splits, share of the commonest split.
 
     Args:
         split: a row a morph of every word, from ``consistency.splits``.
         frame: the words' entries.
+        scored: words that count; in others a morph may lie whole in an unknown token (words,).
     """
     flat = frame.select(
         "morphs", pl.col("roles").fill_null(pl.col("morphs").list.eval(pl.lit(None, pl.String)))
     )
     roles = flat["roles"].list.eval(pl.element().cast(pl.String)).explode(empty_as_null=True)
-    table = split.with_columns(roles.alias("role"))
+    table = split.with_columns(roles.alias("role")).filter(pl.Series(scored[split["row"].to_numpy()]))
     counts = table.group_by("morph", "role", "split", maintain_order=True).agg(
         pl.len().alias("count"), pl.col("intact").sum()
     )

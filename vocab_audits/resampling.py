@@ -18,6 +18,16 @@ AT_ONCE = 1 << 22
 """Weights drawn at a time, which bounds memory."""
 
 
+class Ratio(NamedTuple):
+    """One measure: the value is Σ above / Σ below over words (words,)."""
+
+    measure: str
+    variant: str
+    unit: str
+    above: Floats
+    below: Floats
+
+
 class Intervals(NamedTuple):
     """Ratios with their intervals (measures,); NaN where a ratio is undefined."""
 
@@ -58,7 +68,7 @@ def ratios(above: Floats, below: Floats, resamples: int, seed: int, level: float
     found = np.empty((resamples, above.shape[1]))
     for start in range(0, resamples, step := max(1, AT_ONCE // units)):
         size = min(step, resamples - start)
-        weights = chance.multinomial(units, np.full(units, 1 / units), size).astype(np.float64)
+        weights = _weights(chance, size, units)
         with np.errstate(invalid="ignore", divide="ignore"):
             found[start : start + size] = (weights @ above) / (weights @ below)
     found[~np.isfinite(found)] = np.nan
@@ -68,6 +78,18 @@ def ratios(above: Floats, below: Floats, resamples: int, seed: int, level: float
     if defined.any():
         low[defined], high[defined] = np.nanquantile(found[:, defined], [edge, 1 - edge], axis=0)
     return Intervals(_known(value), low, high)
+
+
+def _weights(chance: np.random.Generator, size: int, units: int) -> Floats:
+    """How often each unit is drawn in each resample (size, units).
+
+    Counting single draws is ten times as fast as asking for the multinomial distribution that they have.
+    """
+    drawn = chance.integers(0, units, (size, units), np.int32)
+    weights = np.empty((size, units))
+    for row, units_drawn in zip(weights, drawn, strict=True):
+        row[:] = np.bincount(units_drawn, minlength=units)
+    return weights
 
 
 def _known(value: Floats) -> Floats:

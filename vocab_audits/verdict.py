@@ -18,6 +18,7 @@ KEY_FIGURES = {
                      "class.merge_blocked"),
     "pipeline": ("special_text_is_control", "distinct_texts_merged", "prefix_unstable"),
     "genealogy": ("depth", "orphans"),
+    "morphology": ("f1", "precision", "recall", "kept_whole", "gold_unplaced"),
     "parity": ("worst_premium",),
     "optimum": ("gap_to_recommended",),
     "compression": ("bytes_per_token", "fertility", "coverage", "renyi_efficiency"),
@@ -70,9 +71,13 @@ def concerns(findings: pl.DataFrame, top: int) -> Iterator[Concern]:
 
 
 def key_figures(findings: pl.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """What a row of the summary's figures is of, and the figure of each inventory."""
-    whole = pl.col("language").is_null() & pl.col("subject").is_in(names)
-    single, _ = split(findings.filter(whole))
+    """What a row of the summary's figures is of, and the figure of each inventory.
+
+    The figures are those over all languages, or of the one language that an audit speaks of.
+    """
+    mine = findings.filter(pl.col("subject").is_in(names))
+    alone = pl.col("language").n_unique().over("audit") == 1
+    single, _ = split(mine.filter(pl.col("language").is_null() | alone))
     for audit in single["audit"].unique(maintain_order=True):
         rows = single.filter(audit=audit)
         wanted = KEY_FIGURES.get(audit) or rows["measure"].unique(maintain_order=True).head(4).to_list()
@@ -80,5 +85,5 @@ def key_figures(findings: pl.DataFrame, names: Sequence[str]) -> Iterator[tuple[
         for key, part in kept.group_by(KEY, maintain_order=True):
             found = dict(part.select("subject", "value").iter_rows())
             places = digits(found.values())
-            said = ", ".join(shown(str(word)) for word in key[1:3] if word)
+            said = ", ".join(shown(str(word)) for word in (*part["language"].head(1), *key[1:3]) if word)
             yield f"{label(str(key[0]))} ({said})", [number(found.get(name), places) for name in names]
