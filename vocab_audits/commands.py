@@ -159,13 +159,18 @@ def _new(findings: pl.DataFrame, former: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _write_csv(made: Run) -> None:
+    import polars as pl
+
     from workbench.display import write_csv
 
     folder = made.folder / "csv"
     folder.mkdir(exist_ok=True)
     write_csv(made.findings(), folder / "findings.csv")
     for name in made.tables():
-        write_csv(made.table(name), folder / f"{name}.csv")
+        table = made.table(name)
+        lists = [column for column, kind in table.schema.items() if isinstance(kind, pl.List)]
+        flat = [pl.col(column).cast(pl.List(pl.String)).list.join(" | ") for column in lists]
+        write_csv(table.with_columns(flat), folder / f"{name}.csv")
 
 
 def _tell(made: Run, new: pl.DataFrame, as_json: bool) -> None:

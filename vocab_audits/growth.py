@@ -12,7 +12,7 @@ from vocab_audits.growthfindings import findings
 from vocab_audits.growthtables import boundaries, censuses, costs, listed, merge_log, reached, units
 from vocab_audits.restricted import Restricted
 from vocab_audits.sampling import read_text, sampled
-from vocab_audits.training import bpe, from_merges, save, with_pattern
+from vocab_audits.training import MOST, bpe, from_merges, save, with_pattern
 from vocab_audits.unitclasses import classified
 from workbench.adapters import load
 from workbench.audit import Outcome, audit
@@ -112,10 +112,12 @@ def checked(sizes: Sequence[int]) -> tuple[int, ...]:
     Raises:
         SutureError: there is none, or one is no whole number above the 256 bytes.
     """
-    good = all(isinstance(size, int) and not isinstance(size, bool) and size > len(BYTES) for size in sizes)
+    good = all(
+        isinstance(size, int) and not isinstance(size, bool) and len(BYTES) < size <= MOST for size in sizes
+    )
     if not sizes or not good:
         raise SutureError(
-            f"sizes must be whole numbers above 256, the bytes; got {list(sizes)}; "
+            f"sizes must be whole numbers above 256, the bytes, and at most {MOST:,}; got {list(sizes)}; "
             "give some such as 512, 1024"
         )
     return tuple(sorted(set(sizes)))

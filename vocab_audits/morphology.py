@@ -19,7 +19,6 @@ from workbench.audit import Outcome, audit
 from workbench.cutting import cut_words
 from workbench.errors import SutureError
 from workbench.findings import Finding, columnar, frame
-from workbench.lexicon import bounds
 from workbench.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -135,19 +134,18 @@ def morphology(
 def _parts(segmenter: Segmenter, lexicon: MorphLexicon, settings: Settings) -> Iterator[Part]:
     own = isinstance(segmenter, Tokenizer) and segmenter.pipeline.prefix_space
     forms = {"after a space": ""} if own else FORMS  # such a tokenizer puts the space itself
-    several = len(lexicon.languages) > 1
+    words, spoken = lexicon.frame["word"].to_list(), lexicon.frame["language"].to_numpy()
     for form, before in forms.items():
-        for language in [*([None] if several else []), *lexicon.languages]:
-            frame = lexicon.frame if language is None else lexicon.frame.filter(language=language)
-            yield _part(segmenter, frame, (language, form, before), settings)
+        cuts = cut_words(segmenter, words, before)
+        together = [None] if len(lexicon.languages) > 1 else []
+        for language in [*together, *lexicon.languages]:
+            rows = np.flatnonzero((spoken == language) | (language is None))
+            compared = Compared([words[row] for row in rows], lexicon.boundaries.pick(rows), cuts.pick(rows))
+            yield _part(lexicon.frame[rows], compared, (language, form), settings)
 
 
-def _part(
-    segmenter: Segmenter, frame: pl.DataFrame, which: tuple[str | None, str, str], settings: Settings
-) -> Part:
-    language, form, before = which
-    words = frame["word"].to_list()
-    compared = Compared(words, bounds(frame["morphs"]), cut_words(segmenter, words, before))
+def _part(frame: pl.DataFrame, compared: Compared, which: tuple[str | None, str], settings: Settings) -> Part:
+    language, form = which
     frequency, source = frequencies(frame)
     columns = ratios_of(compared, frequency, source, settings.quirks)
     above, below = (np.stack([each[at] for each in columns], 1) for at in (3, 4))

@@ -15,7 +15,7 @@ from vocab_audits.frequencies import entropy
 from vocab_audits.objectivefindings import findings
 from vocab_audits.randommerges import random_merges
 from vocab_audits.sampling import kept, learned_morphs, parted, read_text, sampled, words_of
-from vocab_audits.training import bpe, from_merges, save, trained, unigram, with_pattern, wordpiece
+from vocab_audits.training import MOST, bpe, from_merges, save, trained, unigram, with_pattern, wordpiece
 from workbench.adapters import load
 from workbench.audit import Outcome, audit
 from workbench.bpe import BYTES
@@ -135,6 +135,8 @@ def _check(names: Sequence[str], size: int, held_out: float) -> None:
         raise SutureError(
             f"objectives must be some of {', '.join(OBJECTIVES)}; got {got}; correct the option"
         )
+    if size > MOST:
+        raise SutureError(f"size must be at most {MOST:,} entries; got {size}; ask for fewer")
     if size < (least := least_size(names)):
         raise SutureError(
             f"size must be at least {least} for {', '.join(names)}, which spell every byte; got {size}; "

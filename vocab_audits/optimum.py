@@ -13,6 +13,7 @@ from vocab_audits.masking import at_random, last_learned, merging
 from vocab_audits.parallel import EXAMPLES, NO_LANGUAGE, parallel_sets
 from vocab_audits.sampling import sampled
 from vocab_audits.sizing import ALPHABET, curves
+from vocab_audits.training import MOST
 from workbench.audit import Outcome, audit
 from workbench.errors import SutureError
 from workbench.findings import Finding
@@ -108,8 +109,10 @@ def optimum(
 def _check(per_parameter: float, largest: int, mask: Sequence[float]) -> None:
     if not 0 < per_parameter < math.inf:
         raise SutureError(f"bytes_per_parameter must be positive; got {per_parameter}; 60 is the fit's")
-    if largest and largest < ALPHABET:
-        raise SutureError(f"largest must be 0 or at least the {ALPHABET} bytes; got {largest}; ask for more")
+    if largest and not ALPHABET <= largest <= MOST:
+        raise SutureError(
+            f"largest must be 0, or from the {ALPHABET} bytes to {MOST:,} entries; got {largest}; correct it"
+        )
     if not all(0 <= share < 1 for share in mask):
         raise SutureError(
             f"each share of mask must be from 0 up to 1; got {list(mask)}; 0.9 masks nine tenths"

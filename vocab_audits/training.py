@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
+MOST = 2_000_000
+"""Entries of the largest vocabulary that is trained; trainers set the memory for it aside."""
+
 LEAST = 2
 """A pair, or a piece, seen fewer times than this is not learned."""
 

@@ -97,6 +97,8 @@ class Audit:
                 raise SutureError(
                     f"option {key} of {self.name} must be {type(default).__name__}; got {value!r}; correct it"
                 )
+            if key == "seed" and value < 0:
+                raise SutureError(f"option seed of {self.name} must be 0 or more; got {value}; correct it")
         return {**self.options, **given}
 
 

@@ -50,6 +50,10 @@ class Cuts:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def pick(self, rows: NDArray[np.int64]) -> Cuts:
+        """Cuts of some of the words, in the given order."""
+        return Cuts(self.bounds.pick(rows), self.tokens[rows], self.inside[rows], self.unknown[rows])
+
 
 def cut_words(segmenter: Segmenter, words: Sequence[str], before: str = "") -> Cuts:
     """Cuts each word alone.

@@ -185,10 +185,20 @@ def _model(folder: Path) -> nn.Module:
     from transformers import AutoModelForCausalLM
 
     with upstream(f"{folder} must be a causal language model that transformers can read"):
-        model: nn.Module = AutoModelForCausalLM.from_pretrained(
-            folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
         )
-    return model.eval()
+    if missing := sorted(loaded[1]["missing_keys"]):
+        raise UnreadableFile(
+            f"a checkpoint must hold every weight of its model; {folder} lacks {len(missing)}, such as "
+            f"{missing[0]}; fetch it again"
+        )
+    network: nn.Module = loaded[0].eval()
+    return network
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ import math
 import polars as pl
 import pytest
 import torch
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from probing.bridge.report import lies, positions, storage, vocabularies
@@ -124,3 +125,11 @@ def test_what_cannot_be_bridged_is_one_sentence(made, tmp_path):
     with pytest.raises(SutureError, match="a row for each of the teacher's"):
         positions(tmp_path / "small", teacher, student, TEXTS, 10)
     assert math.isfinite(vocabularies(teacher, student)["share with a home"])
+
+
+def test_a_checkpoint_without_its_weights_is_refused(made, tmp_path):
+    teacher, student = load(str(made / "teacher")), load(str(made / "student"))
+    (tmp_path / "config.json").write_bytes((made / "model" / "config.json").read_bytes())
+    save_file({"w": torch.zeros(2)}, tmp_path / "model.safetensors")
+    with pytest.raises(SutureError, match="must hold every weight of its model"):
+        positions(tmp_path, teacher, student, TEXTS, 10)

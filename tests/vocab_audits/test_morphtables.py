@@ -110,3 +110,11 @@ def test_the_drawing_names_entries_and_unplaced_gold():
     assert subs["all together"] == "3 entries; 70.0% of gold unplaced"
     titles = [block.title for block in drawn.blocks]
     assert len(titles) == len(set(titles)), "figures without a form make no heat map of their own"
+
+
+def test_a_language_has_the_same_figures_alone_and_beside_others():
+    segmenter = load(builders.byte_level([b"pl", b"in", b"ing"], [(b"p", b"l"), (b"i", b"n"), (b"in", b"g")]))
+    gold = lexicon([*GOLD, ("ko", "사람|이"), ("tr", "ev|ler|in"), ("en", "sing|ing")])
+    both, alone = (morphology(segmenter, each, resamples=50).tables for each in (gold, gold.of("tr")))
+    for name, table in alone.items():
+        assert both[name].filter(language="tr").equals(table), name

@@ -310,7 +310,7 @@ def test_masking_does_not_apply_without_merges(tmp_path):
     ("options", "said"),
     [
         ({"bytes_per_parameter": 0.0}, "bytes_per_parameter must be positive"),
-        ({"largest": 10}, "largest must be 0 or at least"),
+        ({"largest": 10}, "largest must be 0, or from the 256 bytes"),
         ({"mask": (1.0,)}, "each share of mask"),
         ({"compute": -1.0}, "compute budget"),
         ({"limit_bytes": -1}, "limit_bytes must be 0"),

@@ -340,3 +340,18 @@ def test_compare_prints_pairs_and_the_first_difference(made, tmp_path) -> None:
     assert (first["text"], first["piece"]) == (TEXTS[0], 0)
     assert "first differ at pre-token 0" in suture(*words, cwd=tmp_path).stdout.replace("\n", " ")
     assert "two tokenizers or more" in refused(suture("compare", made / "model", cwd=tmp_path))
+
+
+def test_tables_with_lists_are_written_as_csv(made, tmp_path) -> None:
+    (tmp_path / "it.tsv").write_text("catshe\tcats he\n", encoding="utf-8")
+    words = ("--only", "morphology", "--lexicon", "it.tsv", "--csv", "-o", "run")
+    result = suture("audit", made / "model", *words, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "cats | he" in (tmp_path / "run" / "csv" / "morphology_words.csv").read_text(encoding="utf-8")
+
+
+def test_a_negative_seed_is_one_sentence(made, tmp_path) -> None:
+    (tmp_path / "audit.toml").write_text("[options.units]\nseed = -1\n", encoding="utf-8")
+    words = ("--only", "units", *FEW, "--config", "audit.toml", "-o", "run")
+    result = suture("audit", made / "model", *words, cwd=tmp_path)
+    assert "seed of units must be 0 or more" in refused(result)

@@ -71,3 +71,15 @@ def test_chunks_join(monkeypatch):
     for name in ("places", "offsets", "sizes"):
         assert np.array_equal(getattr(whole.bounds, name), getattr(parts.bounds, name))
     assert np.array_equal(whole.tokens, parts.tokens)
+
+
+def test_picked_words_are_as_if_cut_alone():
+    words = ["playing", "사람이", "x", "un語do"]
+    tokenizer = load(builders.byte_level([b"pl", b"in", b"ing"], [(b"p", b"l"), (b"i", b"n"), (b"in", b"g")]))
+    rows = np.array([3, 0, 3, 1])
+    picked = cut_words(tokenizer, words, " ").pick(rows)
+    alone = cut_words(tokenizer, [words[row] for row in rows], " ")
+    for name in ("tokens", "inside", "unknown", "whole"):
+        assert getattr(picked, name).tolist() == getattr(alone, name).tolist()
+    for name in ("places", "offsets", "sizes"):
+        assert getattr(picked.bounds, name).tolist() == getattr(alone.bounds, name).tolist()

@@ -11,7 +11,7 @@ import pytest
 from tests.vocabs import ROOT
 from workbench.errors import SutureError, UnreadableFile
 from workbench.lexicon import MorphLexicon
-from workbench.lexicons import open_lexicon
+from workbench.lexicons import open_lexicon, write_lexicon
 
 GOLD = ROOT.parent / "shared" / "data" / "sigmorphon2022"
 
@@ -220,3 +220,23 @@ def test_published_gold_is_accounted_for_row_by_row():
     assert len(lexicon) + lexicon.ledger["rows"].sum() == rows
     assert (lexicon.frame["morphs"].list.join("") == lexicon.frame["word"]).all()
     assert json.loads(json.dumps(lexicon.card()))["entries"] == len(lexicon)
+
+
+def test_a_workbook_that_spans_too_much_is_refused_unread(tmp_path):
+    workbook(tmp_path / "eng.xlsx", [("Word", "MorphoLexSegm")])
+    with zipfile.ZipFile(tmp_path / "eng.xlsx") as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    far = b'<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>x</t></is></c></row></sheetData>'
+    parts["xl/sheet1.xml"] = parts["xl/sheet1.xml"].replace(b"</sheetData>", far)
+    with zipfile.ZipFile(tmp_path / "far.xlsx", "w") as packed:
+        for name, data in parts.items():
+            packed.writestr(name, data)
+    with pytest.raises(SutureError, match="must span at most 50,000,000 cells"):
+        open_lexicon(str(tmp_path / "far.xlsx"))
+
+
+def test_a_lexicon_is_not_written_over_its_source(tmp_path):
+    path = written(tmp_path, "tr.tsv", "evler\tev ler\n")
+    with pytest.raises(SutureError, match="must not be written over its source"):
+        write_lexicon(open_lexicon(str(path)), path)
+    assert path.read_text() == "evler\tev ler\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
+import regex
 
 from workbench.corpusfiles import CorpusFile, blocks, is_utf16, one_sentence
 from workbench.errors import MissingExtra, SutureError, UnreadableFile, upstream
@@ -87,10 +89,14 @@ def read_blocks(path: Path, forced: str | None = None) -> Iterator[Block]:
         yield from _csv(path, forced, delimiter or ("\t" if first.count("\t") > first.count(",") else ","))
 
 
+HEAD = 10_000
+"""Characters of a first row that are looked at for names of columns."""
+
+
 def _delimiter(first: str) -> str | None:
     """What parts the columns of a first row that has the names of a known format; None for other rows."""
     for delimiter in (",", "\t", ";"):
-        names = {cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])}
+        names = {cell.strip(' \t\r"') for cell in first[:HEAD].split(delimiter)}
         if any(known.header and set(known.header) <= names for known in FORMATS.values()):
             return delimiter
     return None
@@ -186,6 +192,34 @@ def _table(rows: list[list[str]], lines: list[int], columns: list[str] | None) -
     return pl.DataFrame(data).with_columns(pl.Series("line", lines, pl.Int64))
 
 
+CELLS = 50_000_000
+"""Cells of the largest rectangle that a sheet may span; its reader holds all of it, empty or not."""
+
+
+def _check_size(path: Path) -> None:
+    """Refuses a workbook of which one sheet spans too much, which a few bytes can say."""
+    reference = regex.compile(rb'r="([A-Z]{1,3})(\d{1,7})"')
+    with zipfile.ZipFile(path) as packed:
+        for name in packed.namelist():
+            if not name.startswith("xl/") or "sheet" not in name or not name.endswith(".xml"):
+                continue
+            columns = rows = 0
+            with packed.open(name) as sheet:
+                rest = b""
+                while chunk := sheet.read(1 << 20):
+                    for letters, digits in reference.findall(rest + chunk):
+                        column = 0
+                        for letter in letters:
+                            column = 26 * column + letter - 64
+                        columns, rows = max(columns, column), max(rows, int(digits))
+                    rest = chunk[-24:]
+            if columns * rows > CELLS:
+                raise UnreadableFile(
+                    f"a sheet must span at most {CELLS:,} cells; one of {path} spans {rows:,} rows of "
+                    f"{columns:,} columns; export what is needed as CSV"
+                )
+
+
 def _sheets(path: Path) -> Iterator[Block]:
     try:
         import fastexcel  # noqa: PLC0415 it is an extra
@@ -197,6 +231,7 @@ def _sheets(path: Path) -> Iterator[Block]:
     wanted = FORMATS["morpholex"].header
     some = False
     with upstream(f"{path} must be a workbook"):
+        _check_size(path)
         book = fastexcel.read_excel(path)
         for sheet in book.sheet_names:
             table = book.load_sheet(sheet, dtypes="string").to_polars()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 
 from workbench.errors import SutureError, UnreadableFile
 from workbench.lexicon import LEDGER, SCHEMA, MorphLexicon
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _KEY = "suture.lexicon"
 
@@ -29,6 +26,8 @@ def write_lexicon(lexicon: MorphLexicon, path: Path) -> None:
         raise SutureError(
             f"a lexicon is written as Parquet or TSV; got {path}; give a name that ends in .parquet or .tsv"
         )
+    if path.exists() and path.resolve() == Path(lexicon.source.partition("#")[0]).resolve():
+        raise SutureError(f"a lexicon must not be written over its source, {path}; choose another name")
     writing = path.with_name(f".{path.name}.writing")
     try:
         if path.suffix == ".tsv":
