@@ -138,8 +138,10 @@ def of_morphology(options: argparse.Namespace) -> str:
     head = ["work", "CPU s", "MiB", "peer's CPU s", "peer's MiB", "ratio", "bar"]
     return f"""{table(head, rows)}
 
-CPU seconds of a process from its start to its end, but in the first three lines of the work alone; the peer is {peer.PEER} {peer.VERSION} through its library,
-without its lint. The words are Hungarian gold words that concatenate, and pairs of them written as one to reach the
+CPU seconds of a process from its start to its end, but in the first four lines of the work alone; the peer is
+{peer.PEER} {peer.VERSION} through its library, without its lint. The bar is on the first line alone; with reading,
+imports and loading the ratios are those below it. Through the library that the peer uses, no scorer can pass the ratio
+of the third line. The words are Hungarian gold words that concatenate, and pairs of them written as one to reach the
 number. Of {options.runs} turns the least counts."""
 
 
