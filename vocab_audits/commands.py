@@ -169,8 +169,21 @@ def _write_csv(made: Run) -> None:
     for name in made.tables():
         table = made.table(name)
         lists = [column for column, kind in table.schema.items() if isinstance(kind, pl.List)]
-        flat = [pl.col(column).cast(pl.List(pl.String)).list.join(" | ") for column in lists]
-        write_csv(table.with_columns(flat), folder / f"{name}.csv")
+        write_csv(table.with_columns(_joined(table[column]) for column in lists), folder / f"{name}.csv")
+
+
+def _joined(lists: pl.Series) -> pl.Series:
+    """Each list as one text; bytes are shown as everywhere, since they need not be UTF-8."""
+    import polars as pl
+
+    from workbench.display import faithful
+
+    rows = [
+        None if row is None
+        else " | ".join(faithful(item) if isinstance(item, bytes) else str(item) for item in row)
+        for row in lists.to_list()
+    ]  # fmt: skip
+    return pl.Series(lists.name, rows, pl.String)
 
 
 def _tell(made: Run, new: pl.DataFrame, as_json: bool) -> None:

@@ -194,7 +194,8 @@ def _means(look: Look) -> Iterator[Block]:
             found = dict(each.select("subject", "value").iter_rows())
             lines.append([Cell(str(kind)), *(scale.cell(found.get(subject)) for subject in look.subjects)])
         unit = part["unit"][0]
-        groups.append(Group(lines, f"{label(str(measure))}: {shown(str(definition))} ({shown(str(unit))})"))
+        said = f"{shown(str(definition))}, mean over families ({shown(str(unit))})"
+        groups.append(Group(lines, f"{label(str(measure))}: {said}"))
     title = "Families by kind"
     head = [Cell("kind"), *(Cell(shown(subject), number=True) for subject in look.subjects)]
     reading = "Means over the families of a kind; 1 of a ratio or share means that all forms are cut alike."

@@ -274,7 +274,7 @@ def test_a_stopped_run_keeps_what_is_done_and_goes_on(made, tmp_path) -> None:
     )
     pieces = tmp_path / ".run.partial" / "pieces"
     for _ in range(600):
-        if pieces.is_dir() and len(list(pieces.iterdir())) == 3:
+        if pieces.is_dir() and sum(not piece.suffix for piece in pieces.iterdir()) == 3:
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
@@ -344,10 +344,12 @@ def test_compare_prints_pairs_and_the_first_difference(made, tmp_path) -> None:
 
 def test_tables_with_lists_are_written_as_csv(made, tmp_path) -> None:
     (tmp_path / "it.tsv").write_text("catshe\tcats he\n", encoding="utf-8")
-    words = ("--only", "morphology", "--lexicon", "it.tsv", "--csv", "-o", "run")
+    words = ("--only", "morphology,exemplars", "--lexicon", "it.tsv", "--csv", "-o", "run")
     result = suture("audit", made / "model", *words, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "cats | he" in (tmp_path / "run" / "csv" / "morphology_words.csv").read_text(encoding="utf-8")
+    pieces = (tmp_path / "run" / "csv" / "exemplars.csv").read_text(encoding="utf-8")
+    assert " | " in pieces, "pieces that are no UTF-8 by themselves among them"
 
 
 def test_a_negative_seed_is_one_sentence(made, tmp_path) -> None:
