@@ -56,7 +56,7 @@ def units(look: Look) -> Drawn:
         stacked("Entries by what they are", grouped, look.subjects,
                 "Each bar is a whole inventory; an entry has one class.", "unit: entries"),
         stacked("Entries found in the lexicon", lexical, look.subjects,
-                "Units, whole words and morphs, beside sequences of morphs and fragments.",
+                "Units beside sequences and fragments; a word that the lexicon lacks may be a fragment.",
                 "unit: entries found in the lexicon's words"),
     ]  # fmt: skip
     blocks += [*_beside_null(look), *_held(look), *_examples(look)]

@@ -119,6 +119,16 @@ def test_the_reading_is_taken_that_most_entries_of_a_language_support():
     assert found == {b"able": "suffix", b" able": "root"}  # a space before it: the word itself
 
 
+def test_a_word_that_the_lexicon_lacks_is_a_fragment_of_one_that_it_has():
+    theft = lexicon(("en", "theft", None, None, None), ("en", "the sis", "root suffix", None, None))
+    assert classes(classified(inventory(b" the", b" thesi", b" thus"), theft)) == {
+        b" the": "root", b" thesi": "cross_morph", b" thus": "unknown"
+    }  # fmt: skip
+    assert classes(classified(inventory(b" the"), lexicon(("en", "theft", None, None, None)))) == {
+        b" the": "within_morph"
+    }
+
+
 # Against loops
 
 
