@@ -12,7 +12,7 @@ from workbench.audit import Outcome, audit
 from workbench.counting import count
 from workbench.errors import SutureError
 from workbench.findings import Finding
-from workbench.prefixes import Prefixes, check_text, extended, longest_prefix, meeting
+from workbench.prefixes import Prefixes, check_text, longest_prefix, spannable, twins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,13 +107,9 @@ def paired(
         cache: keep the map in a file.
     """
     homes = longest_prefix(teacher, student, cache=cache)
-    met = meeting(above, below)
-    spannable = np.zeros(len(homes), bool)
-    spannable[met.ids] = extended(below, met.nodes)
-    ids = np.sort(met.ids)
-    found = homes[ids]
-    twin = (found >= 0) & (student.lengths[found] == teacher.lengths[ids])
-    return Pair(ids, found, twin, spannable[ids])
+    ids = np.sort(above.order)
+    twin = twins(teacher, student, homes)[ids] >= 0
+    return Pair(ids, homes[ids], twin, spannable(above, below)[ids])
 
 
 def _figures(name: str, pair: Pair, student: Prefixes, counts: NDArray[np.int64]) -> Iterator[Finding]:

@@ -328,6 +328,26 @@ def extended(student: Prefixes, nodes: Places) -> NDArray[np.bool_]:
     return found
 
 
+def spannable(teacher: Prefixes, student: Prefixes) -> NDArray[np.bool_]:
+    """Whether a student entry begins with all bytes of each teacher id and goes on (teacher ids,)."""
+    found = np.zeros(teacher.width, bool)
+    met = meeting(teacher, student)
+    found[met.ids] = extended(student, met.nodes)
+    return found
+
+
+def twins(teacher: Inventory, student: Inventory, homes: Places) -> Places:
+    """Student id with the very bytes of each teacher id, −1 where there is none (teacher ids,).
+
+    Args:
+        teacher: its entries are looked up.
+        student: where they are looked up.
+        homes: as ``longest_prefix`` gives them.
+    """
+    same = (homes >= 0) & (student.lengths[homes] == teacher.lengths)
+    return np.where(same, homes, -1)
+
+
 def longest_prefix(teacher: Inventory, student: Inventory, *, cache: bool = True) -> Places:
     """φ: of each teacher id, the longest student entry that begins its bytes.
 

@@ -20,7 +20,16 @@ import torch
 from probing.bridge import crossing
 from probing.bridge.targets import corrected, fast
 from workbench.errors import SutureError
-from workbench.prefixes import Prefixes, check_text, extended, homes, longest_prefix, meeting
+from workbench.prefixes import (
+    Prefixes,
+    check_text,
+    extended,
+    homes,
+    longest_prefix,
+    meeting,
+    spannable,
+    twins,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,16 +151,12 @@ class Bridge:
     @cached_property
     def spannable(self) -> NDArray[np.bool_]:
         """Whether a student entry goes on beyond the bytes of a teacher id (teacher ids,)."""
-        found = np.zeros(self.size[0], bool)
-        met = meeting(self.above, self.below)
-        found[met.ids] = extended(self.below, met.nodes)
-        return found
+        return spannable(self.above, self.below)
 
     @cached_property
     def twins(self) -> NDArray[np.int64]:
         """Student id with the very bytes of each teacher id, −1 where there is none (teacher ids,)."""
-        same = (self.homes >= 0) & (self.student.lengths[self.homes] == self.teacher.lengths)
-        return np.where(same, self.homes, -1)
+        return twins(self.teacher, self.student, self.homes)
 
     def _cells(self, homes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Cells of student ids, −1 the residual."""
