@@ -14,7 +14,7 @@ from vocab_audits.frequencies import efficiency, entropy
 from vocab_audits.growthtables import scored
 from vocab_audits.unitclasses import classified
 from workbench.counting import WORD
-from workbench.cutting import cut_words
+from workbench.cutting import cut_words, spelled
 from workbench.languages import has_word_spaces
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from workbench.corpora import Batch
     from workbench.lexicon import MorphLexicon
-    from workbench.tokenizer import Encoded, Tokenizer
+    from workbench.tokenizer import Tokenizer
 
 COUNTS = ("documents", "bytes", "words", "tokens", "types", "unknown_tokens")
 FIGURES = ("bytes_per_token", "fertility", "entropy", "renyi_observed", "renyi_declared", "round_trip",
@@ -61,8 +61,8 @@ def cost(
         encoded, data = tokenizer.encode_batch(batch.texts), [text.encode() for text in batch.texts]
         counts += np.bincount(encoded.ids, minlength=len(counts))
         documents, size = documents + len(data), size + sum(map(len, data))
-        joins = _joins(tokenizer, encoded, data)
-        exact += sum(joins)
+        joins = spelled(tokenizer, encoded, data)
+        exact += int(joins.sum())
         rest = [text for text, good in zip(batch.texts, joins, strict=True) if not good]
         holes = [segmentation.uncovered for segmentation in tokenizer.segment_batch(rest)] if rest else []
         lost += sum(int((each[:, 1] - each[:, 0]).sum()) for each in holes)
@@ -88,17 +88,6 @@ def cost(
         "uncovered": lost / size if size else None,
     }
     return row, counts
-
-
-def _joins(tokenizer: Tokenizer, encoded: Encoded, data: list[bytes]) -> list[bool]:
-    """Whether the pieces of each text join to it, and none is unknown."""
-    table, ids, offsets = tokenizer.inventory.pieces, encoded.ids.tolist(), encoded.offsets.tolist()
-    unknown = tokenizer.unknown
-    found = []
-    for low, high, text in zip(offsets[:-1], offsets[1:], data, strict=True):
-        row = ids[low:high]
-        found.append(b"".join([table[token] for token in row]) == text and unknown.isdisjoint(row))
-    return found
 
 
 def cuts(tokenizer: Tokenizer, lexicon: MorphLexicon) -> pl.DataFrame:

@@ -100,7 +100,7 @@ def _cut(segmenter: Segmenter, words: Sequence[str], before: str) -> Cuts:
     unknown = np.zeros(len(texts), bool)
     if isinstance(segmenter, Tokenizer):
         encoded = segmenter.encode_batch(texts)
-        slow = _not_spelled(segmenter, encoded, data)
+        slow = np.flatnonzero(~spelled(segmenter, encoded, data))
         spans = [_from_ids(segmenter, encoded, slow)]
     else:
         slow, spans = np.arange(len(texts)), []
@@ -112,16 +112,22 @@ def _cut(segmenter: Segmenter, words: Sequence[str], before: str) -> Cuts:
     return _counted(rows, starts, ends, data, len(before.encode()), unknown)
 
 
-def _not_spelled(tokenizer: Tokenizer, encoded: Encoded, data: list[bytes]) -> Offsets:
-    """Texts whose tokens do not spell them byte for byte, or of which one is unknown (n,)."""
+def spelled(tokenizer: Tokenizer, encoded: Encoded, data: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Whether the pieces of each text join to it, and none of its tokens is unknown (texts,).
+
+    Args:
+        tokenizer: what encoded them.
+        encoded: ids of the texts.
+        data: their bytes.
+    """
     ids = encoded.ids
     odd = np.isin(ids, list(tokenizer.unknown)) if tokenizer.unknown else np.zeros(len(ids), bool)
     ends = np.concatenate([[0], np.cumsum(tokenizer.inventory.lengths[ids], dtype=np.int64)])[encoded.offsets]
     table, places = tokenizer.inventory.pieces, ends.tolist()
     joined = b"".join([table[token] for token in ids.tolist()])
     same = [joined[low:high] == text for (low, high), text in zip(pairwise(places), data, strict=True)]
-    lost = np.unique(np.searchsorted(encoded.offsets, np.flatnonzero(odd), side="right") - 1)
-    found: Offsets = np.union1d(np.flatnonzero(~np.array(same, bool)), lost)
+    found = np.array(same, bool)
+    found[np.searchsorted(encoded.offsets, np.flatnonzero(odd), side="right") - 1] = False
     return found
 
 
