@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.corpora import kept
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def split(corpus: Corpus, most: int, share: float = 0.1, limit: int | None = Non
     for count, passage in enumerate(dict.fromkeys(passages(texts, most))):
         if limit is not None and count >= limit:
             break
-        place = int.from_bytes(hashlib.blake2b(passage.encode(), digest_size=8).digest()) / 2**64
-        found[place < share].append(passage)
+        found[kept(passage, share)].append(passage)
     if not (found.train and found.held):
         raise SutureError(
             f"a corpus must give passages to learn from and to hold out; {corpus.source} gives "

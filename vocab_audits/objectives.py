@@ -14,12 +14,12 @@ from vocab_audits.contrast import COSTS, between, cost, cuts, shares
 from vocab_audits.frequencies import entropy
 from vocab_audits.objectivefindings import findings
 from vocab_audits.randommerges import random_merges
-from vocab_audits.sampling import kept, learned_morphs, parted, read_text, sampled, words_of
+from vocab_audits.sampling import learned_morphs, parted, read_text, sampled, words_of
 from vocab_audits.training import MOST, bpe, from_merges, save, trained, unigram, with_pattern, wordpiece
 from workbench.adapters import load
 from workbench.audit import Outcome, audit
 from workbench.bpe import BYTES
-from workbench.corpora import Batch
+from workbench.corpora import Batch, kept
 from workbench.errors import MissingExtra, SutureError
 from workbench.languages import UNKNOWN, has_word_spaces
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import io
-import random
 from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 import regex
 
+from workbench.adapters.morfessor_ import learn
 from workbench.bpe import GPT2_PATTERN, pretokens
-from workbench.corpora import Batch
+from workbench.corpora import Batch, kept
 from workbench.counting import WORD
-from workbench.errors import MissingExtra, SutureError
+from workbench.errors import SutureError
 from workbench.languages import TWO_TO_THREE, UNKNOWN, has_word_spaces
 
 if TYPE_CHECKING:
@@ -27,12 +24,6 @@ if TYPE_CHECKING:
 TOTALS = pl.Schema(
     {"language": pl.String(), "documents": pl.Int64(), "bytes": pl.Int64(), "words": pl.Int64()}
 )
-
-
-def kept(text: str, share: float, salt: bytes = b"") -> bool:
-    """Whether a text falls into a share of all texts, by its hash: the same text always falls alike."""
-    found = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=salt).digest()
-    return int.from_bytes(found, "big") < share * 2**64
 
 
 def sampled(corpus: Corpus, limit: int) -> Iterator[Batch]:
@@ -126,25 +117,10 @@ def learned_morphs(words: Counter[str], most: int, seed: int) -> dict[str, list[
     Raises:
         MissingExtra: Morfessor is not installed.
     """
-    try:
-        import morfessor
-    except ImportError:
-        raise MissingExtra(
-            "morph-bpe must have the package morfessor; it is not installed; run pip install "
-            "'suture[linguistics]'"
-        ) from None
-    types = [(1, word) for word, _ in sorted(words.items(), key=lambda item: (-item[1], item[0]))[:most]]
+    types = [word for word, _ in sorted(words.items(), key=lambda item: (-item[1], item[0]))[:most]]
     if not types:
         return {}
-    model = morfessor.BaselineModel()
-    state = random.getstate()
-    random.seed(seed)
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # it draws dots
-            model.load_data(types)
-            model.train_batch()
-    finally:
-        random.setstate(state)
+    model = learn(types, seed)
     return {word: list(model.viterbi_segment(word)[0]) for word in words}
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vocab_audits.sampling import kept, pretoken_counts
+from vocab_audits.sampling import pretoken_counts
 from vocab_audits.training import bpe
+from workbench.corpora import kept
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:

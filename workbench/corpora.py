@@ -37,6 +37,12 @@ class Batch(NamedTuple):
     language: str | None
 
 
+def kept(text: str, share: float, salt: bytes = b"") -> bool:
+    """Whether a text falls into a share of all texts, by its hash: the same text always falls alike."""
+    found = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=salt).digest()
+    return int.from_bytes(found, "big") < share * 2**64
+
+
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Documents, read from files each time they are asked for.

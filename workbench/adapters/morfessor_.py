@@ -19,7 +19,7 @@ from workbench.errors import MissingExtra, SutureError, UnreadableFile, UnsafeFi
 from workbench.languages import has_word_spaces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.corpora import Corpus
 
@@ -113,10 +113,18 @@ def words_of(corpus: Corpus) -> Counter[str]:
 
 
 def train(counts: Mapping[str, int], seed: int = 0, progress: Callable[[str], None] = lambda _: None) -> Any:
+    """Trains Morfessor Baseline on the words of a count, in the order of the alphabet, each type once.
+
+    Arguments and errors are those of ``learn``.
+    """
+    return learn(sorted(counts), seed, progress)
+
+
+def learn(words: Sequence[str], seed: int = 0, progress: Callable[[str], None] = lambda _: None) -> Any:
     """Trains Morfessor Baseline in batches, each word type once, until its cost hardly falls.
 
     Args:
-        counts: the words.
+        words: the word types; their order is a part of the input.
         seed: of the order in which each epoch takes them; the random state of Python stays as it was.
         progress: told epoch and cost after each epoch.
 
@@ -128,7 +136,7 @@ def train(counts: Mapping[str, int], seed: int = 0, progress: Callable[[str], No
     """
     morfessor = _library()
     model = morfessor.BaselineModel()
-    model.load_data(((1, word) for word in sorted(counts)), count_modifier=lambda _: 1)
+    model.load_data((1, word) for word in words)
     with _quiet(morfessor, progress):
         state = random.getstate()
         random.seed(seed)
@@ -188,8 +196,7 @@ def _library() -> Any:
         import morfessor
     except ImportError as error:
         raise MissingExtra(
-            f"Morfessor must be installed for morfessor:; it is not ({error}); "
-            "run pip install 'suture[linguistics]'"
+            f"Morfessor must be installed; it is not ({error}); run pip install 'suture[linguistics]'"
         ) from None
     return morfessor
 
