@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.commands.printing import console, put_json, table, tell
+from workbench.commands.printing import console, put_json, put_parquet, table, tell
 from workbench.errors import MissingExtra, SutureError
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.console import Console
 
 CLAIM = (
@@ -75,7 +74,7 @@ def bridge(
         if text is not None:
             found["model"]["each"] = each.to_dicts()
         if output:
-            _write(each, output)
+            put_parquet(each, output, "positions")
     elif output:
         raise SutureError(
             "-o writes what a model leaves open at each position; there is no model; add --model"
@@ -84,17 +83,6 @@ def bridge(
         put_json(found)
     else:
         _print(console(), found)
-
-
-def _write(each: pl.DataFrame, path: Path) -> None:
-    writing = path.with_name(f".{path.name}.writing")
-    try:
-        each.write_parquet(writing)
-        writing.replace(path)
-    except OSError as error:
-        raise SutureError(
-            f"the file of the positions must be writable; {path} is not ({error.strerror}); choose another"
-        ) from None
 
 
 def _texts(text: str | None, corpus: str, limit: int | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.commands.printing import console, put_json, table, tell
+from workbench.commands.printing import console, put_json, put_parquet, table, tell
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def count(
             progress=bar.advance,
         )
     if output is not None:
-        _write(_entries(counts), output)
+        put_parquet(_entries(counts), output, "counts")
+        tell(f"counts of each entry: {output}")
     rows = counts.totals.to_dicts()
     if as_json:
         put_json({"tokenizer": tokenizer.card(), "corpus": texts.digest, "totals": rows})
@@ -91,19 +92,6 @@ def _entries(counts: Counts) -> pl.DataFrame:
             ).select(pl.lit(language).alias("language"), "token_id", "count")
         )
     return pl.concat(parts)
-
-
-def _write(frame: pl.DataFrame, path: Path) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        frame.write_parquet(partial)
-        partial.replace(path)
-    except OSError as error:
-        raise SutureError(
-            f"the counts must be written to a place that is writable; {path} is not ({error.strerror}); "
-            "choose another with -o"
-        ) from None
-    tell(f"counts of each entry: {path}")
 
 
 class _Bar:

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from workbench.errors import SutureError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
+    import polars as pl
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -27,6 +31,28 @@ def put_json(value: Any) -> None:
     It is indented for a terminal and compact for a pipe.
     """
     typer.echo(json.dumps(value, ensure_ascii=True, indent=2 if sys.stdout.isatty() else None))
+
+
+def put_parquet(frame: pl.DataFrame, path: Path, what: str) -> None:
+    """Data as a Parquet file, which appears whole or not at all.
+
+    Args:
+        frame: the table.
+        path: where to.
+        what: what it is, for the message.
+
+    Raises:
+        SutureError: the place is not writable.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        frame.write_parquet(partial)
+        partial.replace(path)
+    except OSError as error:
+        raise SutureError(
+            f"the {what} must be written to a place that is writable; {path} is not ({error.strerror}); "
+            "choose another with -o"
+        ) from None
 
 
 def console() -> Console:
