@@ -12,6 +12,7 @@ import tempfile
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from workbench.adapters.hf_train import byte_level_bpe
 from workbench.errors import SutureError, upstream
 
 if TYPE_CHECKING:
@@ -213,14 +214,11 @@ def trained(objective: str, texts: list[str], size: int) -> Tokenizer:
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+    if objective == "bpe":
+        return byte_level_bpe(texts, size)
     common: dict[str, Any] = {"vocab_size": size, "show_progress": False}
     trainer: Any
-    if objective == "bpe":
-        made = Tokenizer(models.BPE())
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        made.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **common)
-    elif objective == "wordpiece":
+    if objective == "wordpiece":
         made = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 a token's name, no secret
         made.normalizer = normalizers.NFC()
         made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -107,30 +107,33 @@ class Classroom:
         return [encoded.row(at).tolist() for at in range(len(texts))]
 
     def loss(
-        self, arm: Arm, model: nn.Module, shape: Shape, texts: Sequence[str], taught: Callable[[], Tensor]
+        self,
+        teach: str,
+        scores: Tensor,
+        documents: Documents,
+        texts: Sequence[str],
+        taught: Callable[[], Tensor],
     ) -> Tensor:
         """The mean loss of a student on some texts.
 
         Args:
-            arm: the student.
-            model: its weights.
-            shape: its size.
+            teach: what teaches it.
+            scores: its log-probabilities (documents, positions, symbols).
+            documents: the texts in its symbols.
             texts: the texts.
             taught: the teacher's log-probabilities of their tokens, end to end (tokens, ids).
         """
-        documents = batch(self.read(arm.reads, texts), shape)
-        scores = log_probabilities(model, shape, documents)
-        if arm.teach == "ce":
+        if teach == "ce":
             return cross_entropy(scores, documents).mean()
         rows, teacher = scores[documents.real], taught()
-        if arm.teach == "kd":
+        if teach == "kd":
             return -(teacher.softmax(-1) * rows).sum(-1).mean()
-        if arm.teach in ("mi", "eot"):
+        if teach in ("mi", "eot"):
             ids = self.teacher.encode_batch(texts).ids.astype(np.int64)
-            make = marginalize if arm.teach == "mi" else end_of_token
+            make = marginalize if teach == "mi" else end_of_token
             target = make(self._masses, teacher, torch.from_numpy(ids), dtype=torch.float32)
             return -(target.values.to(rows.dtype) * rows).sum(-1).mean()
-        return self._across(arm.teach, rows, teacher, texts)
+        return self._across(teach, rows, teacher, texts)
 
     def _across(self, teach: str, logits: Tensor, teacher: Tensor, texts: Sequence[str]) -> Tensor:
         """Losses over another vocabulary."""

@@ -19,10 +19,11 @@ from safetensors.torch import load_file, save_file
 
 from probing.bridge.arms import ARMS, Arm, Classroom, bits
 from probing.bridge.curves import fits
-from probing.bridge.dumps import Dump
+from probing.bridge.dumps import Dump, stored_bytes
 from probing.passages import split
 from probing.tiny import Schedule, Shape, Trainer, batch, build, log_probabilities, parameters, shuffled
 from workbench.adapters import load
+from workbench.adapters.hf_train import byte_level_bpe
 from workbench.audit import Outcome
 from workbench.errors import SutureError
 from workbench.findings import Finding
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from workbench.corpora import Corpus
-    from workbench.tokenizer import Tokenizer
 
 TEACHER = Arm("teacher", "the teacher: its tokens, cross-entropy", "tokens", "ce")
 POINTS = 6
@@ -90,12 +90,13 @@ class Experiment:
         self, corpus: Corpus, design: Design, folder: Path, progress: Callable[[str, int, int], None]
     ) -> None:
         self.design, self.progress = design, progress
+        self.texts = split(corpus, design.passage, limit=design.limit)
         self.writer = RunWriter(folder)
         self.writer.begin()
-        self.texts = split(corpus, design.passage, limit=design.limit)
         self.held = sum(len(text.encode()) for text in self.texts.held)
-        teacher = _bpe(self.texts.train, design.entries, "teacher")
-        self.room = Classroom(teacher, _bpe(self.texts.train[::2], design.other, "other"))
+        teacher = load(byte_level_bpe(self.texts.train, design.entries), "teacher")
+        other = load(byte_level_bpe(self.texts.train[::2], design.other), "other")
+        self.room = Classroom(teacher, other)
         self.key = {"design": asdict(design), "corpus": corpus.digest, "teacher": teacher.inventory.digest}
         self.dump = Dump(self.writer.partial / f"dump-{piece_key(**self.key)}", len(self.texts.train))
 
@@ -129,7 +130,7 @@ class Experiment:
         steps = design.teacher_steps if arm is TEACHER else design.steps
         trainer = Trainer(build(shape, design.seed), Schedule(steps=steps))
         batches = shuffled(len(self.texts.train), design.size, design.seed)
-        rows, counted = self._restore(trainer, key)
+        rows, counted = self._restore(trainer, arm, key)
         for _ in range(trainer.step):
             next(batches)
         held = self.room.read(arm.reads, self.texts.held)
@@ -137,10 +138,11 @@ class Experiment:
         while trainer.step < steps:
             numbers = next(batches)
             texts = [self.texts.train[number] for number in numbers]
-            counted += sum(map(len, self.room.read(arm.reads, texts)))
-            trainer.advance(
-                self.room.loss(arm, trainer.model, shape, texts, partial(self.dump.read, numbers))
-            )
+            documents = batch(self.room.read(arm.reads, texts), shape)
+            counted += int(documents.real.sum())
+            scores = log_probabilities(trainer.model, shape, documents)
+            taught = partial(self.dump.read, numbers)
+            trainer.advance(self.room.loss(arm.teach, scores, documents, texts, taught))
             self.progress(f"{arm.name}, step {trainer.step}", trainer.step, steps)
             if trainer.step in points:
                 value = bits(trainer.model, shape, held) / self.held
@@ -160,17 +162,16 @@ class Experiment:
         save_file({**trainer.state(), "rows": figures, "counted": torch.tensor(counted)}, writing)
         writing.replace(path)
 
-    def _restore(self, trainer: Trainer, key: str) -> tuple[list[dict[str, Any]], int]:
+    def _restore(self, trainer: Trainer, arm: Arm, key: str) -> tuple[list[dict[str, Any]], int]:
         path = self._state(key)
         if not path.exists():
             return [], 0
         kept = load_file(path)
         figures, counted = kept.pop("rows").tolist(), int(kept.pop("counted"))
         trainer.restore(kept)
-        arm = {piece_key(arm=each.name, **self.key): each.name for each in (TEACHER, *ARMS)}[key]
         return [
             {
-                "arm": arm,
+                "arm": arm.name,
                 "step": int(step),
                 "positions": int(positions),
                 "flops": flops,
@@ -183,7 +184,7 @@ class Experiment:
         """Keeps what the trained teacher predicts for every passage to learn from."""
         shape = self._shape(TEACHER)
         trainer = Trainer(build(shape, self.design.seed), Schedule(steps=self.design.teacher_steps))
-        self._restore(trainer, key)
+        self._restore(trainer, TEACHER, key)
         trainer.model.eval()
 
         def predict(numbers: list[int]) -> list[Tensor]:
@@ -194,21 +195,6 @@ class Experiment:
             return [score[: len(row)] for score, row in zip(scores, rows, strict=True)]
 
         self.dump.write(predict)
-
-
-def _bpe(texts: Sequence[str], size: int, name: str) -> Tokenizer:
-    """A byte-level BPE trained on these texts."""
-    from tokenizers import Tokenizer as Backend
-    from tokenizers import decoders, models, pre_tokenizers, trainers
-
-    backend = Backend(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    backend.train_from_iterator(
-        texts, trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
-    )
-    return load(backend, name)
 
 
 def _outcome(arm: Arm, rows: list[dict[str, Any]], trainer: Trainer) -> Outcome:
@@ -258,10 +244,11 @@ def distil(
     tokens = int(np.diff(made.room.teacher.encode_batch(made.texts.train).offsets).sum())
     size = sum(len(text.encode()) for text in made.texts.train)
     rows = made.room.teacher.inventory.rows_needed
+    stored = stored_bytes(rows, tokens, size)
     cost = {
-        "every id, a row a token": 2 * rows * tokens / size,
-        "256 bytes and an end, a row a byte and a token": 514 * (size + tokens) / size,
-        "256 bytes, a row a byte": 512.0,
+        "every id, a row a token": stored.every,
+        "256 bytes and an end, a row a byte and a token": stored.ends,
+        "256 bytes, a row a byte": stored.bytes,
     }
     storage = pl.DataFrame({"form": list(cost), "bytes_per_text_byte": list(cost.values())})
     last = piece_key(fits=True, arms=[arm.name for arm in arms], **made.key)

@@ -11,6 +11,7 @@ import torch
 from probing.bridge.bpm import Bridge
 from probing.bridge.bytes import end_of_token
 from probing.bridge.chunks import pair_texts
+from probing.bridge.dumps import TOP, stored_bytes
 from probing.bridge.mass import Masses
 from probing.bridge.rows import Rows
 from workbench.errors import SutureError, UnreadableFile, upstream
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from probing.bridge.chunks import Pairing
     from workbench.tokenizer import Tokenizer
-
-TOP = 50
-"""Ids kept in the row of the storage table that keeps some only; each is an id of 4 bytes and a float16."""
 
 CONTEXT = 512
 """Tokens that the model reads at most before it starts anew."""
@@ -54,17 +52,15 @@ def vocabularies(teacher: Tokenizer, student: Tokenizer) -> dict[str, float | in
 
 def storage(teacher: Tokenizer, pairing: Pairing) -> list[dict[str, Any]]:
     """Bytes to keep a teacher's predictions for a byte of this text, by form; all in 16-bit floats."""
-    size = int(pairing.teacher.ends[-1])
-    tokens = len(pairing.teacher.ids)
+    ids = teacher.inventory.rows_needed
+    stored = stored_bytes(ids, len(pairing.teacher.ids), int(pairing.teacher.ends[-1]))
     forms = {
-        f"every id, {teacher.inventory.rows_needed:,} numbers a token": 2
-        * teacher.inventory.rows_needed
-        * tokens,
-        f"the {TOP} likeliest ids of a token": 6 * TOP * tokens,
-        "256 bytes and an end, a row a byte and one a token": 2 * 257 * (size + tokens),
-        "256 bytes, a row a byte": 2 * 256 * size,
+        f"every id, {ids:,} numbers a token": stored.every,
+        f"the {TOP} likeliest ids of a token": stored.top,
+        "256 bytes and an end, a row a byte and one a token": stored.ends,
+        "256 bytes, a row a byte": stored.bytes,
     }
-    return [{"what": what, "bytes_per_text_byte": cost / size} for what, cost in forms.items()]
+    return [{"what": what, "bytes_per_text_byte": cost} for what, cost in forms.items()]
 
 
 def positions(

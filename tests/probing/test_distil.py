@@ -16,6 +16,8 @@ from probing.bridge.curves import fits
 from probing.bridge.distil import Design, distil
 from probing.bridge.dumps import Dump
 from probing.tiny import Shape, build
+from workbench.adapters import load
+from workbench.adapters.hf_train import byte_level_bpe
 from workbench.cli import build as application
 from workbench.corpora import open_corpus
 from workbench.errors import SutureError, UnreadableFile
@@ -65,7 +67,8 @@ def test_a_uniform_byte_model_takes_eight_bits_a_byte():
 def test_symbols_spell_the_text():
     corpus = open_corpus("manual")
     experiment_texts = ["the assignment statement", "naïve"]
-    teacher = module._bpe([text for batch in corpus.batches() for text in batch.texts][:200], 300, "teacher")
+    texts = [text for batch in corpus.batches() for text in batch.texts][:200]
+    teacher = load(byte_level_bpe(texts, 300), "teacher")
     room = Classroom(teacher, teacher)
     for text in experiment_texts:
         (plain,) = room.read("bytes", [text])
