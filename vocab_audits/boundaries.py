@@ -177,3 +177,16 @@ def _overlaps(words: Sequence[str], gold: Bounds, predicted: Bounds) -> Overlaps
         lengths,
         np.repeat(np.arange(count), predicted.counts + 1),
     )
+
+
+def scored(table: pl.DataFrame) -> pl.DataFrame:
+    """Precision, recall and F1 from columns gold, predicted and hits; null where one divides by 0.
+
+    F1 = 2 hits / (gold + predicted), the harmonic mean of the two.
+    """
+    hits, gold, predicted = pl.col("hits"), pl.col("gold"), pl.col("predicted")
+    return table.with_columns(
+        precision=hits / pl.when(predicted > 0).then(predicted),
+        recall=hits / pl.when(gold > 0).then(gold),
+        f1=2 * hits / pl.when(gold + predicted > 0).then(gold + predicted),
+    )

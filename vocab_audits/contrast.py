@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 from scipy.spatial.distance import jensenshannon
 
-from vocab_audits.boundaries import Compared
+from vocab_audits.boundaries import Compared, scored
 from vocab_audits.censuses import census, classes
 from vocab_audits.frequencies import efficiency, entropy
-from vocab_audits.growthtables import scored
 from vocab_audits.unitclasses import classified
 from workbench.counting import WORD
 from workbench.cutting import cut_words, spelled

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from vocab_audits.boundaries import scored
 from vocab_audits.censuses import census, classes
 from vocab_audits.chance import LEAST, LONGEST, MATCHED, chance, draw, substrings
 from workbench.bpe import BYTES
@@ -111,19 +112,6 @@ def boundaries(grown: Grown, lexicon: MorphLexicon) -> pl.DataFrame:
             )
         )  # fmt: skip
     return scored(pl.concat(parts))
-
-
-def scored(table: pl.DataFrame) -> pl.DataFrame:
-    """Precision, recall and F1 from columns gold, predicted and hits; null where one divides by 0.
-
-    F1 = 2 hits / (gold + predicted), the harmonic mean of the two.
-    """
-    hits, gold, predicted = pl.col("hits"), pl.col("gold"), pl.col("predicted")
-    return table.with_columns(
-        precision=hits / pl.when(predicted > 0).then(predicted),
-        recall=hits / pl.when(gold > 0).then(gold),
-        f1=2 * hits / pl.when(gold + predicted > 0).then(gold + predicted),
-    )
 
 
 def _places(

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from vocab_audits.wordweights import frequencies
+from vocab_audits.boundaries import scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from vocab_audits.boundaries import Compared
 
@@ -39,7 +41,7 @@ FEATURES = r"[;|]"
 """What parts features: UniMorph's semicolon, Universal Dependencies' bar."""
 
 
-def groups(compared: Compared, frame: pl.DataFrame) -> pl.DataFrame:
+def groups(compared: Compared, frame: pl.DataFrame, frequency: NDArray[np.float64] | None) -> pl.DataFrame:
     """Precision, recall, F1, morph integrity and share kept whole by group, with the columns of ``GROUPS``.
 
     By the role of the morph beside a boundary there is only recall: a cut without a gold boundary stands
@@ -48,6 +50,7 @@ def groups(compared: Compared, frame: pl.DataFrame) -> pl.DataFrame:
     Args:
         compared: gold and predicted boundaries of the same words.
         frame: their entries in the lexicon.
+        frequency: frequency of each word, NaN where it is not known (words,); None without any.
     """
     if not frame.height:
         return GROUPS.to_frame()
@@ -61,22 +64,23 @@ def groups(compared: Compared, frame: pl.DataFrame) -> pl.DataFrame:
             "held": compared.overlaps.held(frame.height),
         }
     )
-    parts = [_scores(counts.with_columns(label.alias("value")), name) for name, label in _labels(frame)]
+    parts = [
+        _scores(counts.with_columns(label.alias("value")), name) for name, label in _labels(frame, frequency)
+    ]
     parts.append(_by_feature(counts, frame))
     parts.append(_by_role(compared, frame))
     return pl.concat([GROUPS.to_frame(), *parts])
 
 
-def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+def _labels(frame: pl.DataFrame, frequency: NDArray[np.float64] | None) -> Iterator[tuple[str, pl.Series]]:
     yield "process", frame["process"]
     yield "how", frame["how"].cast(pl.String)
     yield "part of speech", frame["pos"]
     yield "morphs", frame["morphs"].list.len().cast(pl.String)
     bands = np.array([*(f"up to {most}" for most in LENGTHS), f"over {LENGTHS[-1]}"])
     yield "characters", pl.Series(bands[np.searchsorted(LENGTHS, frame["word"].str.len_chars().to_numpy())])
-    known, _ = frequencies(frame)
-    if known is not None:
-        given = pl.Series(known).fill_nan(None)
+    if frequency is not None:
+        given = pl.Series(frequency).fill_nan(None)
         seen = pl.select(pl.when(given > 0).then(given)).to_series()  # others would fill bands in no order
         rank = seen.rank("ordinal", descending=True)
         band = ((rank - 1) * BANDS // max(rank.count(), 1) + 1).cast(pl.Int64).cast(pl.String)
@@ -90,14 +94,8 @@ def _scores(counts: pl.DataFrame, name: str) -> pl.DataFrame:
         integrity=pl.col("held").sum() / (pl.col("gold") + 1).sum(),
         kept_whole=pl.col("whole").mean(),
     )  # fmt: skip
-    hits, gold, predicted = (pl.col(each).cast(pl.Float64) for each in ("hits", "gold", "predicted"))
-    scored = sums.with_columns(
-        pl.lit(name).alias("group"),
-        precision=(hits / predicted).fill_nan(None),
-        recall=(hits / gold).fill_nan(None),
-        f1=(2 * hits / (gold + predicted)).fill_nan(None),
-    )
-    return scored.sort("value").select([pl.col(key).cast(kind) for key, kind in GROUPS.items()])
+    made = scored(sums.with_columns(pl.lit(name).alias("group")))
+    return made.sort("value").select([pl.col(key).cast(kind) for key, kind in GROUPS.items()])
 
 
 def _by_feature(counts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

@@ -170,7 +170,7 @@ def _part(frame: pl.DataFrame, compared: Compared, which: tuple[str | None, str]
     at = [pl.lit(language).alias("language"), pl.lit(form).alias("form")]
     return Part(
         rows,
-        groups(compared, frame).select(*at, pl.all()),
+        groups(compared, frame, frequency).select(*at, pl.all()),
         words_table(compared, frame, settings.words).select(*at, pl.all()).cast(WORDS),
         morphs_table(split, frame, compared.scored).select(*at, pl.all()).cast(MORPHS),
     )
