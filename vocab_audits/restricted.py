@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import SutureError
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,9 +108,7 @@ class Restricted:
         for level in self.levels[1:]:
             ones, twos = self.left[level], self.right[level]
             for part, at in ((ones, self._starts[level]), (twos, self._starts[level] + self.lengths[ones])):
-                found[_ranges(at, self.lengths[part])] = found[
-                    _ranges(self._starts[part], self.lengths[part])
-                ]
+                found[ranges(at, self.lengths[part])] = found[ranges(self._starts[part], self.lengths[part])]
             found[self._starts[level] + self.lengths[ones] - 1] = level
         return found
 
@@ -122,11 +121,4 @@ class Restricted:
         Args:
             ids: tokens of the full size (tokens,).
         """
-        return self._made[_ranges(self._starts[ids], self.lengths[ids])]
-
-
-def _ranges(starts: Ints, lengths: Ints) -> Ints:
-    """start, start + 1, … of each length, end to end."""
-    ends = np.cumsum(lengths)
-    found: Ints = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
-    return found
+        return self._made[ranges(self._starts[ids], self.lengths[ids])]

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from workbench.characters import Characters
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +97,7 @@ class Stream:
     @cached_property
     def before(self) -> Ints:
         """Characters of the same word before each."""
-        return np.arange(len(self.points)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
+        return ranges(0, self.sizes)
 
     @cached_property
     def left(self) -> Ints:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.errors import SutureError
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,7 +139,7 @@ class Alignment:
         low = np.searchsorted(reach, starts, side="right")
         count = np.maximum(np.searchsorted(others, ends, side="left") - low, 0)
         left = np.repeat(np.arange(len(one)), count)
-        right = np.arange(len(left)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+        right = ranges(low, count)
         overlap = self.predicted.ends[two][right] > starts[left]
         return np.stack([one[left[overlap]], two[right[overlap]]], axis=1)
 

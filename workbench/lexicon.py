@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import SutureError
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,10 +184,7 @@ class Bounds:
         """Boundaries of some of the words, in the given order."""
         counts = self.counts[rows]
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
-        return Bounds(
-            self.places[np.repeat(self.offsets[:-1][rows], counts) + within], offsets, self.sizes[rows]
-        )
+        return Bounds(self.places[ranges(self.offsets[:-1][rows], counts)], offsets, self.sizes[rows])
 
 
 def bounds(morphs: pl.Series) -> Bounds:

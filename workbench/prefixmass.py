@@ -22,6 +22,7 @@ import numpy as np
 
 from workbench.errors import SutureError
 from workbench.prefixes import ROOT
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -128,7 +129,7 @@ def _segments(index: Prefixes, position: Places, nodes: Places) -> tuple[Places,
     low, high = index.children[nodes], index.children[nodes + 1]
     count = high - low
     row = np.repeat(np.arange(len(nodes)), count)
-    child = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - low, count)
+    child = ranges(low, count)
     following = np.append(nodes[1:], -1)
     off = child != following[row]  # the next row of another position is the root, which is no child
     row, child = row[off], child[off]

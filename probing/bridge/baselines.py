@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from workbench.errors import SutureError
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def same_index(pairing: Pairing) -> tuple[Offsets, Offsets]:
     ]
     least = np.minimum(*counts)
     for count, side in zip(counts, (pairing.student, pairing.teacher), strict=True):
-        place = np.arange(len(side.ids)) - np.repeat(np.cumsum(count) - count, count)
+        place = ranges(0, count)
         found.append(np.flatnonzero(place < least[side.samples]))
     return found[0], found[1]
 

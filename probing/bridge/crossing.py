@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 
 from probing.bridge.targets import Moves, blocks
 from workbench.prefixes import meeting
+from workbench.ranges import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,7 @@ def prefix_mass(bridge: Bridge, rows: Rows, which: Offsets, places: Offsets) -> 
     found = torch.zeros(len(which), dtype=torch.float64, device=device)
     for part in blocks(counts):
         owner = np.repeat(part, counts[part])
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts[part]) - counts[part], counts[part])
+        within = ranges(0, counts[part])
         ids = bridge.above.order[places[owner, 0] + within]
         flat = torch.from_numpy(which[owner] * rows.width + ids).to(device)
         found = found.index_add(0, torch.from_numpy(owner).to(device), rows.values.reshape(-1)[flat].double())
