@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections import Counter
-from pathlib import Path
 from statistics import mean
 
 import polars as pl
 import pytest
 
 from tests import builders
-from tests.vocabs import ROOT, need, tiktoken_dir
+from tests.outside import parallel_text
+from tests.vocabs import need, tiktoken_dir
 from vocab_audits.compression import (
     AFTER_SPACE,
     BARE,
@@ -258,14 +257,9 @@ def test_lists_the_first_learned_entries_that_never_occur(tmp_path, tokenizer):
 @pytest.mark.vocabs
 def test_published_figures(tmp_path):
     need("o200k")
-    shared = Path(os.environ.get("SUTURE_SHARED") or ROOT.parent / "shared") / "data" / "parallel"
-    if not shared.is_dir():
-        pytest.skip(f"the parallel text is not at {shared}: set SUTURE_SHARED to the folder that has data/")
-    for path in shared.glob("??.txt"):
-        text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8"))
-        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    text = parallel_text(tmp_path)
     assert os.environ["TIKTOKEN_CACHE_DIR"] == str(tiktoken_dir())
-    outcome = compression(load("tiktoken:o200k_base"), open_corpus(str(tmp_path)))
+    outcome = compression(load("tiktoken:o200k_base"), text)
     for language, fertility, continued, size in (
         ("en", 1.2198, 0.1664, 4.9111),
         ("de", 1.5971, 0.3559, 4.4577),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from itertools import pairwise
-from pathlib import Path
 from statistics import mean
 
 import numpy as np
@@ -14,7 +12,8 @@ import pytest
 import regex
 
 from tests import builders
-from tests.vocabs import ROOT, need, tiktoken_dir
+from tests.outside import parallel_text
+from tests.vocabs import need, tiktoken_dir
 from vocab_audits.parallel import EXAMPLES, graphemes, parallel_sets
 from vocab_audits.parity import parity
 from workbench.adapters import load
@@ -261,14 +260,9 @@ def test_spacy_s_examples_are_taken_where_they_are_translations(tokenizer):
 @pytest.mark.vocabs
 def test_published_figures(tmp_path):
     need("o200k")
-    shared = Path(os.environ.get("SUTURE_SHARED") or ROOT.parent / "shared") / "data" / "parallel"
-    if not shared.is_dir():
-        pytest.skip(f"the parallel text is not at {shared}: set SUTURE_SHARED to the folder that has data/")
-    for path in shared.glob("??.txt"):
-        text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8"))
-        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    text = parallel_text(tmp_path)
     assert os.environ["TIKTOKEN_CACHE_DIR"] == str(tiktoken_dir())
-    outcome = parity(load("tiktoken:o200k_base"), open_corpus(str(tmp_path)))
+    outcome = parity(load("tiktoken:o200k_base"), text)
     for measure, variant, language, figure in (
         ("premium", LINE, "ar", 1.3819),
         ("premium", LINE, "ru", 1.4269),

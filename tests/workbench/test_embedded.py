@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 from importlib import metadata
 
 import polars as pl
 import pytest
 
+from tests.outside import without
 from workbench import tagging
 from workbench.affixes import affixes, languages
 from workbench.errors import MissingExtra, SutureError, UnknownName
@@ -124,14 +124,7 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("package", ["simplemma", "wordfreq"])
 def test_missing_packages_are_named(monkeypatch, package):
-    real = builtins.__import__
-
-    def importer(name, *rest, **options):
-        if name.partition(".")[0] == package:
-            raise ImportError(f"no {name} here")
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", importer)
+    without(monkeypatch, package)
     with pytest.raises(MissingExtra, match=rf"^{package}.*pip install 'suture\[linguistics\]'"):
         embedded(("en",), most=7)
 

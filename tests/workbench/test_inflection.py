@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from functools import cache
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.outside import without
 from workbench import inflection
 from workbench.affixes import affixes, languages, read
 from workbench.errors import MissingExtra, UnknownName
@@ -217,17 +217,6 @@ def test_a_lemma_of_a_lemma_is_followed():
     """
     lemmas = {"terveik": "tervei", "tervei": "terv", "terv": "terv"}
     assert made_up(text, lemmas).analyse("terveik").morphs == ("terv", "eik")
-
-
-def without(monkeypatch, blocked):
-    real = builtins.__import__
-
-    def importer(name, *rest, **options):
-        if name.partition(".")[0] == blocked:
-            raise ImportError(f"no {name} here")
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", importer)
 
 
 @pytest.mark.parametrize("package", ["simplemma", "wordfreq"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.outside import without
 from workbench.adapters import spacy_
 from workbench.errors import MissingExtra, SutureError, UnknownName
 from workbench.testing import check_segmenter
@@ -61,17 +60,6 @@ def test_what_is_no_tokenizer_is_refused():
 def test_unknown_names(name):
     with pytest.raises(UnknownName, match="must name a language"):
         spacy_.from_name(name)
-
-
-def without(monkeypatch, blocked):
-    real = builtins.__import__
-
-    def importer(name, *rest, **options):
-        if name.partition(".")[0] == blocked:
-            raise ImportError(f"no {name} here")
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", importer)
 
 
 def test_missing_spacy(monkeypatch):

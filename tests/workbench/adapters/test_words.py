@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import pickle
 import random
 import unicodedata
@@ -12,6 +11,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.outside import without
 from workbench.adapters import affixes, load_segmenter, morfessor_, splitting
 from workbench.adapters.words import WordSegmenter
 from workbench.corpora import open_corpus
@@ -221,13 +221,6 @@ def test_a_corpus_without_words(tmp_path):
     ("package", "spec"), [("morfessor", "morfessor:sample"), ("simplemma", "affixes:en")]
 )
 def test_missing_packages_are_named(monkeypatch, package, spec):
-    real = builtins.__import__
-
-    def importer(name, *rest, **options):
-        if name.partition(".")[0] == package:
-            raise ImportError(f"no {name} here")
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", importer)
+    without(monkeypatch, package)
     with pytest.raises(MissingExtra, match=r"pip install 'suture\[linguistics\]'"):
         load_segmenter(spec)

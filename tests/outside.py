@@ -1,0 +1,41 @@
+"""What tests have of the world outside: packages that are not there, and texts that may be."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.vocabs import ROOT
+
+if TYPE_CHECKING:
+    from workbench.corpora import Corpus
+
+
+def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Make every import of a package fail."""
+    real = builtins.__import__
+
+    def importer(name, *rest, **options):
+        if name.partition(".")[0] == package:
+            raise ImportError(f"no {name} here")
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", importer)
+
+
+def parallel_text(folder: Path) -> Corpus:
+    """Return the parallel text in NFC, copied into a folder; skip the test where it is not at hand."""
+    from workbench.corpora import open_corpus
+
+    shared = Path(os.environ.get("SUTURE_SHARED") or ROOT.parent / "shared") / "data" / "parallel"
+    if not shared.is_dir():
+        pytest.skip(f"the parallel text is not at {shared}: set SUTURE_SHARED to the folder that has data/")
+    for path in shared.glob("??.txt"):
+        text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8"))
+        (folder / path.name).write_text(text, encoding="utf-8")
+    return open_corpus(str(folder))
