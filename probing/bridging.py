@@ -13,6 +13,8 @@ from workbench.errors import MissingExtra, SutureError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from workbench.tokenizer import Tokenizer
+
 CLAIM = (
     "Wang et al. (arXiv 2607.22334) report over 99 % non-spanning positions for their pairs; it depends on "
     "the pair. A later comparison (arXiv 2610.08448) finds that supervising mismatched positions lowered its "
@@ -42,9 +44,12 @@ def bridge(
 
     Example: `suture bridge tiktoken:o200k_base tiktoken:cl100k_base --corpus sample`
     """
+    if output and model is None:
+        raise SutureError(
+            "-o writes what a model leaves open at each position; there is no model; add --model"
+        )
     try:
-        from probing.bridge.chunks import pair_texts
-        from probing.bridge.report import lies, positions, storage, vocabularies
+        from probing.bridge.report import lies, positions
     except ImportError as error:
         raise MissingExtra(
             f"torch must be installed for the byte bridge; it is not ({error}); "
@@ -54,12 +59,35 @@ def bridge(
 
     above, below = load(teacher), load(student)
     texts = _texts(text, corpus, limit)
+    found = _compared(above, below, texts)
+    if model is not None:
+        each = positions(model, above, below, texts, tokens, tell)
+        found["model"] = lies(each)
+        if text is not None:
+            found["model"]["each"] = each.to_dicts()
+        if output:
+            put_parquet(each, output, "positions")
+    if as_json:
+        put_json(found)
+    else:
+        _print(console(), found)
+
+
+def _compared(above: Tokenizer, below: Tokenizer, texts: list[str]) -> dict[str, Any]:
+    """What can be said of two tokenizers without a model.
+
+    Raises:
+        SutureError: there is no text that both spell.
+    """
+    from probing.bridge.chunks import pair_texts
+    from probing.bridge.report import storage, vocabularies
+
     pairing = pair_texts(above, below, texts)
     for refused in pairing.refused:
         tell(f"text {refused.sample + 1} is left out: {refused.reason}")
     if not len(pairing):
         raise SutureError("a bridge needs text that both tokenizers spell; none is left; give other text")
-    found: dict[str, Any] = {
+    return {
         "teacher": above.name,
         "student": below.name,
         "vocabularies": vocabularies(above, below),
@@ -68,21 +96,6 @@ def bridge(
         "storage": storage(above, pairing),
         "claim": CLAIM,
     }
-    if model is not None:
-        each = positions(model, above, below, texts, tokens, tell)
-        found["model"] = lies(each)
-        if text is not None:
-            found["model"]["each"] = each.to_dicts()
-        if output:
-            put_parquet(each, output, "positions")
-    elif output:
-        raise SutureError(
-            "-o writes what a model leaves open at each position; there is no model; add --model"
-        )
-    if as_json:
-        put_json(found)
-    else:
-        _print(console(), found)
 
 
 def _texts(text: str | None, corpus: str, limit: int | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What tests have of the world outside: packages that are not there, and texts that may be."""
+"""What tests have of the world outside: packages that are not there, texts of their own and of others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.vocabs import ROOT
+from workbench.corpora import open_corpus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from workbench.corpora import Corpus
 
 
@@ -28,10 +31,15 @@ def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setattr(builtins, "__import__", importer)
 
 
+def corpus(folder: Path, **texts: Iterable[str]) -> Corpus:
+    """Write lines into a file a language, and open the folder as a corpus."""
+    for language, lines in texts.items():
+        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return open_corpus(str(folder))
+
+
 def parallel_text(folder: Path) -> Corpus:
     """Return the parallel text in NFC, copied into a folder; skip the test where it is not at hand."""
-    from workbench.corpora import open_corpus
-
     shared = Path(os.environ.get("SUTURE_SHARED") or ROOT.parent / "shared") / "data" / "parallel"
     if not shared.is_dir():
         pytest.skip(f"the parallel text is not at {shared}: set SUTURE_SHARED to the folder that has data/")

@@ -226,13 +226,7 @@ def run(
         if not replace:
             _keeps_former(folder, loaded.segmenters, audits)
         work = pieces(audits, means, plan)
-        seconds: dict[str, float] = {}
-        for done, piece in enumerate(work):
-            progress(piece.label, done, len(work))
-            if not writer.done(piece.key):
-                begun = time.process_time()
-                writer.keep(piece.key, perform(piece, means))
-                seconds[piece.label] = round(time.process_time() - begun, 3)
+        seconds = _performed(writer, work, means, progress)
         progress("writing the report", len(work), len(work))
         manifest = {
             "command": list(command),
@@ -249,6 +243,20 @@ def run(
         writer.leave()
         raise
     return writer.publish()
+
+
+def _performed(
+    writer: RunWriter, work: Sequence[Piece], means: Means, progress: Callable[[str, int, int], None]
+) -> dict[str, float]:
+    """Does and keeps the work that is not kept yet; gives the CPU seconds of each piece done."""
+    seconds = {}
+    for done, piece in enumerate(work):
+        progress(piece.label, done, len(work))
+        if not writer.done(piece.key):
+            begun = time.process_time()
+            writer.keep(piece.key, perform(piece, means))
+            seconds[piece.label] = round(time.process_time() - begun, 3)
+    return seconds
 
 
 def _keeps_former(folder: Path, segmenters: Sequence[Segmenter], audits: Sequence[Audit]) -> None:

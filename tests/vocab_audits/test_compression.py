@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests import builders
-from tests.outside import parallel_text
+from tests.outside import corpus, parallel_text
 from tests.vocabs import need, tiktoken_dir
 from vocab_audits.compression import (
     AFTER_SPACE,
@@ -38,12 +38,6 @@ def tokenizer():
     extra = [b"th", b"he", b" t", b" th", b" the", b"on", b"su", b" su", sun[:2], sun, "が".encode()[:2]]
     special = {"<|end|>": 300}
     return load(builders.encoding(extra, pattern=builders.GPT2, special=special), "small")
-
-
-def corpus(folder, **texts):
-    for language, lines in texts.items():
-        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return open_corpus(str(folder))
 
 
 def value(outcome, measure, variant, language=None):

@@ -8,12 +8,12 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from tests import outside
 from tests.morphs import lexicon
 from vocab_audits.censuses import PARTS
 from vocab_audits.growth import growth
 from vocab_audits.run import Plan, run
 from workbench.adapters import load
-from workbench.corpora import open_corpus
 from workbench.cutting import cut_words
 from workbench.errors import SutureError
 
@@ -40,10 +40,7 @@ SIZES = (264, 280, 300, 330)
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    for language, lines in (("en", ENGLISH), ("de", GERMAN), ("ja", JAPANESE)):
-        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return open_corpus(str(folder))
+    return outside.corpus(tmp_path_factory.mktemp("corpus"), en=ENGLISH, de=GERMAN, ja=JAPANESE)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from tokenizers import Tokenizer as Backend
 
+from tests import outside
 from tests.morphs import lexicon
 from vocab_audits.censuses import PARTS
 from vocab_audits.contrast import between, cost, distance
@@ -38,10 +39,7 @@ ENTRIES = [
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    for language, lines in (("en", ENGLISH), *OTHERS.items()):
-        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return open_corpus(str(folder))
+    return outside.corpus(tmp_path_factory.mktemp("corpus"), en=ENGLISH, **OTHERS)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import builders
+from tests.outside import corpus
 from tests.vocabs import need
 from vocab_audits import computelaw as law
 from vocab_audits.masking import FIRST, at_random, last_learned, merging
@@ -40,12 +41,6 @@ def tokenizer():
     merges = [(ids[left], ids[right]) for left, right in model.merges]
     extra = [left + right for left, right in merges]
     return load(builders.byte_level(extra, merges, pattern=builders.GPT2), "small")
-
-
-def corpus(folder, **texts):
-    for language, lines in texts.items():
-        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return open_corpus(str(folder))
 
 
 def rows_of(outcome, measure, variant=None, language=None):

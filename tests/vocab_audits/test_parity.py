@@ -12,7 +12,7 @@ import pytest
 import regex
 
 from tests import builders
-from tests.outside import parallel_text
+from tests.outside import corpus, parallel_text
 from tests.vocabs import need, tiktoken_dir
 from vocab_audits.parallel import EXAMPLES, graphemes, parallel_sets
 from vocab_audits.parity import parity
@@ -53,12 +53,6 @@ class Words:
 
     def segment_batch(self, texts):
         return [self.segment(text) for text in texts]
-
-
-def corpus(folder, **texts):
-    for language, lines in texts.items():
-        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return open_corpus(str(folder))
 
 
 def value(outcome, measure, variant, language=None):

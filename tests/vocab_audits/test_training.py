@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.outside import corpus
 from vocab_audits.sampling import (
     cutter,
     kept,
@@ -23,7 +24,6 @@ from vocab_audits.sampling import (
 from vocab_audits.training import bpe, save, unigram, with_pattern, wordpiece
 from workbench.adapters import load
 from workbench.bpe import GPT2_PATTERN, pretokens
-from workbench.corpora import open_corpus
 from workbench.errors import MissingExtra, SutureError
 
 LINES = [
@@ -33,12 +33,6 @@ LINES = [
     "日が出ている。 日が 出て。\tdone(x)  \n",
 ] * 3
 HARD = ["## heading #", "naïve 日本 \U0001f642", "  two  spaces\n\n", "x" * 300, "\x00\x7f", "don't"]
-
-
-def corpus(folder, **texts):
-    for language, lines in texts.items():
-        (folder / f"{language}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return open_corpus(str(folder))
 
 
 @pytest.mark.parametrize("way", [bpe, wordpiece, unigram])
