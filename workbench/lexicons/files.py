@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from functools import reduce
 from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,7 @@ from workbench.lexicons.formats import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import IO
 
 SUFFIXES = (
     ".tsv", ".txt", ".csv", ".conllu", ".xlsx", ".parquet", ".segmentations", ".segmentation", ".word"
@@ -196,23 +198,34 @@ CELLS = 50_000_000
 """Cells of the largest rectangle that a sheet may span; its reader holds all of it, empty or not."""
 
 
+REFERENCE = regex.compile(rb'r="([A-Z]{1,3})(\d{1,7})"')
+"""Where a cell stands, as a sheet's XML names it: its column in letters, its row in digits."""
+
+
+def _column(letters: bytes) -> int:
+    return reduce(lambda column, letter: 26 * column + letter - 64, letters, 0)
+
+
+def _span(sheet: IO[bytes]) -> tuple[int, int]:
+    """The rows and columns that a sheet's cells reach, read a megabyte at a time."""
+    rows = columns = 0
+    rest = b""
+    while chunk := sheet.read(1 << 20):
+        found = REFERENCE.findall(rest + chunk)
+        rows = max(rows, *(int(digits) for _, digits in found), 0)
+        columns = max(columns, *(_column(letters) for letters, _ in found), 0)
+        rest = chunk[-24:]
+    return rows, columns
+
+
 def _check_size(path: Path) -> None:
     """Refuses a workbook of which one sheet spans too much, which a few bytes can say."""
-    reference = regex.compile(rb'r="([A-Z]{1,3})(\d{1,7})"')
     with zipfile.ZipFile(path) as packed:
         for name in packed.namelist():
             if not name.startswith("xl/") or "sheet" not in name or not name.endswith(".xml"):
                 continue
-            columns = rows = 0
             with packed.open(name) as sheet:
-                rest = b""
-                while chunk := sheet.read(1 << 20):
-                    for letters, digits in reference.findall(rest + chunk):
-                        column = 0
-                        for letter in letters:
-                            column = 26 * column + letter - 64
-                        columns, rows = max(columns, column), max(rows, int(digits))
-                    rest = chunk[-24:]
+                rows, columns = _span(sheet)
             if columns * rows > CELLS:
                 raise UnreadableFile(
                     f"a sheet must span at most {CELLS:,} cells; one of {path} spans {rows:,} rows of "
