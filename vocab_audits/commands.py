@@ -97,7 +97,7 @@ def report(
 
     Example: `suture report runs/mine`
     """
-    from vocab_audits.report import write_report
+    from workbench.report.writing import write_report
 
     made = _open(folder)
     try:

@@ -1,4 +1,4 @@
-"""What a report draws for each of our own audits; every other audit is shown by its figures alone."""
+"""What a report draws for the audits of inventories, pipelines and cost."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 from fontTools import unicodedata as scripts
 
-from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
-from vocab_audits.cells import Cell, Scale, label, number, percent, shown, token_cell
-from vocab_audits.drawings_fairness import optimum, parity, persistence
-from vocab_audits.drawings_morphology import morphology
-from vocab_audits.drawings_training import growth, objectives
-from vocab_audits.drawings_units import exemplars, units
-from vocab_audits.looks import Drawn, Look
+from workbench.report.blocks import Block, Group, Table, figures, preview, stacked
+from workbench.report.cells import Cell, Scale, label, number, percent, shown, token_cell
+from workbench.report.looks import Drawn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from workbench.report.looks import Look
 
 ACCOUNTS = ("entries", "rows_needed", "gaps", "duplicates", "embedding_rows", "rows_without_entry",
             "ids_without_row")  # fmt: skip
@@ -32,13 +30,8 @@ RANKED = 20
 """Entries listed of each inventory where a bar stands beside the figure."""
 
 
-def draw(audit: str, look: Look) -> Drawn:
-    """What is drawn for an audit; nothing for one that is not known here."""
-    drawing = DRAWINGS.get(audit)
-    return drawing(look) if drawing else Drawn([])
-
-
-def _census(look: Look) -> Drawn:
+def census(look: Look) -> Drawn:
+    """What is drawn for the audit."""
     categories = {label(name): counts for name, counts in look.parts("category.").items()}
     spoken = look.parts("script.")
     accounts = figures(look.whole(*ACCOUNTS), look.subjects, "Entries, ids and rows", look.top)
@@ -89,7 +82,8 @@ def _script(code: str) -> str:
     return str(scripts.script_name(code, default=shown(code))).replace("_", " ")
 
 
-def _reachability(look: Look) -> Drawn:
+def reachability(look: Look) -> Drawn:
+    """What is drawn for the audit."""
     blocks = [
         stacked(
             "Entries by class",
@@ -136,7 +130,8 @@ def _blocked(look: Look, blocked: pl.DataFrame, title: str) -> Table:
     return preview(rows, title, look.top, "all are in tables/reachability.parquet", totals)
 
 
-def _overlap(look: Look) -> Drawn:
+def overlap(look: Look) -> Drawn:
+    """What is drawn for the audit."""
     pairs = look.table("overlap_pairs", "first", "second", "shared", "jaccard", "first_in_second",
                        "second_in_first")  # fmt: skip
     covered = ("overlap_pairs", "overlap_only", "overlap_all")
@@ -179,7 +174,8 @@ def _square(look: Look, values: Mapping[tuple[str, str], float | None], caption:
     )
 
 
-def _compression(look: Look) -> Drawn:
+def compression(look: Look) -> Drawn:
+    """What is drawn for the audit."""
     blocks = []
     for measure, variant, title, reading in (
         ("bytes_per_token", TOTALS, "Bytes per token by language",
@@ -219,7 +215,8 @@ def _with_coverage(look: Look, rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _genealogy(look: Look) -> Drawn:
+def genealogy(look: Look) -> Drawn:
+    """What is drawn for the audit."""
     rows = look.of("dependants")
     if rows.is_empty():
         return Drawn([], (), ["genealogy"])
@@ -254,7 +251,8 @@ def _ranked(subject: str, rows: pl.DataFrame, built: float) -> Group:
     return Group(cells, f"{shown(subject)} (the first {len(cells)})")
 
 
-def _pipeline(look: Look) -> Drawn:
+def pipeline(look: Look) -> Drawn:
+    """What is drawn for the audit."""
     blocks = []
     steps = look.table("pipeline", "subject", "stage", "name", "detail")
     if steps is not None:
@@ -278,21 +276,3 @@ def _pipeline(look: Look) -> Drawn:
         reading = "As data, a special token's text should be several ids; a trusted prompt gets its own id."
         blocks.append(Block(title, table, reading, folded=True, tall=True))
     return Drawn(blocks, ("model", "pattern"), ("pipeline", "special_text"))
-
-
-DRAWINGS: dict[str, Callable[[Look], Drawn]] = {
-    "census": _census,
-    "reachability": _reachability,
-    "overlap": _overlap,
-    "compression": _compression,
-    "genealogy": _genealogy,
-    "pipeline": _pipeline,
-    "parity": parity,
-    "morphology": morphology,
-    "units": units,
-    "exemplars": exemplars,
-    "persistence": persistence,
-    "optimum": optimum,
-    "growth": growth,
-    "objectives": objectives,
-}

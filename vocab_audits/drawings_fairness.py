@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
-from vocab_audits.cells import NONE, Cell, number, shown
-from vocab_audits.looks import Drawn
+from workbench.report.blocks import Block, Group, Table, figures, preview, stacked
+from workbench.report.cells import NONE, Cell, number, shown
+from workbench.report.looks import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vocab_audits.looks import Look
+    from workbench.report.looks import Look
 
 
 OPTIMUM = ("bytes_per_token", "recommended_bytes_per_token", "gap_to_recommended", "tokens_per_parameter",

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vocab_audits.blocks import Block, Group, Table, preview
-from vocab_audits.cells import NONE, Cell, Scale, number, shown
-from vocab_audits.looks import Drawn
+from workbench.report.blocks import Block, Group, Table, preview
+from workbench.report.cells import NONE, Cell, Scale, number, shown
+from workbench.report.looks import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from vocab_audits.looks import Look
+    from workbench.report.looks import Look
 
 CHANCE = "micro, as many cuts at random"
 TABLES = ("morphology", "morphology_groups", "morphology_words", "morphology_morphs")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from vocab_audits.blocks import Block, Group, Table, figures, preview, stacked
-from vocab_audits.cells import NONE, Cell, Scale, label, number, percent, shown
-from vocab_audits.looks import Drawn
+from workbench.report.blocks import Block, Group, Table, figures, preview, stacked
+from workbench.report.cells import NONE, Cell, Scale, label, number, percent, shown
+from workbench.report.looks import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vocab_audits.looks import Look
+    from workbench.report.looks import Look
 
 PART_NAMES: Mapping[str, tuple[str, ...]] = {
     "letter": ("letter",),

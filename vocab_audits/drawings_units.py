@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vocab_audits.blocks import Block, Group, Table, figures, stacked
-from vocab_audits.cells import NONE, Cell, Chip, Scale, label, number, shown, token_cell
-from vocab_audits.looks import Drawn
 from vocab_audits.shapes import SHAPES
 from vocab_audits.substrings import CLASSES, UNITS
 from vocab_audits.unitclasses import OUTSIDE
+from workbench.report.blocks import Block, Group, Table, figures, stacked
+from workbench.report.cells import NONE, Cell, Chip, Scale, label, number, shown, token_cell
+from workbench.report.looks import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from vocab_audits.looks import Look
+    from workbench.report.looks import Look
 
 CUT, MISSED = "|", "○"
 """A cut where morphs meet, and a place where they meet that is not cut."""

@@ -208,7 +208,7 @@ def run(
     Raises:
         SutureError: bad input; the pieces done are kept for another start.
     """
-    from vocab_audits.report import write_report
+    from workbench.report.writing import write_report
 
     writer = RunWriter(folder)
     writer.begin()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.reports import Page, audited, small
-from vocab_audits.report import write_report
+from workbench.report.writing import write_report
 
 if TYPE_CHECKING:
     from pathlib import Path

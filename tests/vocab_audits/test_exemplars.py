@@ -18,9 +18,9 @@ from vocab_audits.exemplars import exemplars
 from vocab_audits.families import KINDS, read_families
 from vocab_audits.familymeasures import MEASURES, Cut, edges, measured
 from vocab_audits.gathering import card
-from vocab_audits.report import write_report
 from workbench.adapters import load
 from workbench.errors import SutureError
+from workbench.report.writing import write_report
 from workbench.segmentation import Segmentation
 
 NAMES = [f"{measure.name}, {measure.variant.partition(',')[0]}" for measure in MEASURES]

@@ -221,7 +221,7 @@ def test_a_run_without_tokenizers_is_kept_drawn_and_needs_no_second_training(cor
     plan = Plan((), ("growth",), corpus.source, options={"growth": {"sizes": [300, 320]}},
                 lexicon=(str(tmp_path / "en.tsv"),))  # fmt: skip
     with monkeypatch.context() as broken:
-        broken.setattr("vocab_audits.report.write_report", _stopped)
+        broken.setattr("workbench.report.writing.write_report", _stopped)
         with pytest.raises(KeyboardInterrupt):
             run(plan, tmp_path / "run", ["suture"])
     monkeypatch.setattr("vocab_audits.growth.bpe", _trained_twice)

@@ -11,14 +11,14 @@ import pytest
 from tests import builders
 from tests.vocab_audits.test_morphology import Fixed, lexicon, measured, value
 from vocab_audits.boundaries import Compared
-from vocab_audits.drawings import DRAWINGS
-from vocab_audits.looks import Look
+from vocab_audits.drawings_morphology import morphology as drawing
 from vocab_audits.morphology import morphology
-from vocab_audits.verdict import key_figures
 from workbench.adapters import load
 from workbench.cutting import cut_words
 from workbench.errors import SutureError
 from workbench.lexicon import bounds, ledger
+from workbench.report.looks import Look
+from workbench.report.verdict import key_figures
 
 GOLD = [("en", "play|ing"), ("en", "play|ed"), ("tr", "ev|ler")]
 CUTS = Fixed({"playing": "play|ing", "played": "play|ed", "evler": "ev|ler"})
@@ -102,7 +102,7 @@ def test_the_summary_speaks_of_one_language_too():
 def test_the_drawing_names_entries_and_unplaced_gold():
     tables = morphology(CUTS, replace(lexicon(GOLD), ledger=LEFT), resamples=20).tables
     run = SimpleNamespace(tables=lambda: list(tables), table=tables.__getitem__)
-    drawn = DRAWINGS["morphology"](Look(run, pl.DataFrame(), ("fixed",), 10))
+    drawn = drawing(Look(run, pl.DataFrame(), ("fixed",), 10))
     heat = drawn.blocks[0].table
     subs = {row[0].text: row[0].sub for row in heat.groups[0].rows}
     assert subs["en"] == "2 entries; 50.0% of gold unplaced"

@@ -16,11 +16,11 @@ from tests.reports import TEXTS, Page, audited, captioned, cells, figure_of, sma
 from tests.vocabs import need
 from vocab_audits.census import census
 from vocab_audits.reachability import reachability
-from vocab_audits.report import LIMIT, ROWS, write_report
 from workbench.adapters import load
 from workbench.audit import Outcome
 from workbench.display import faithful, parse
 from workbench.findings import Finding
+from workbench.report.writing import LIMIT, ROWS, write_report
 from workbench.runs import Run
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "report"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vocab_audits.blocks import KEY, split
-from vocab_audits.sections import counts
 from workbench.display import faithful
+from workbench.report.blocks import KEY, split
+from workbench.report.sections import counts
 
 if TYPE_CHECKING:
     from workbench.runs import Run

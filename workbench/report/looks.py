@@ -9,7 +9,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vocab_audits.blocks import Block
+    from workbench.report.blocks import Block
     from workbench.runs import Run
 
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocab_audits.blocks import split, stacked
-from vocab_audits.cells import Scale, digits, number, shown, token_cell
-from vocab_audits.palettes import CATEGORICAL, OTHER, SEQUENTIAL, contrast, ink, sequential
 from workbench.audit import Outcome
 from workbench.display import faithful
 from workbench.findings import Finding
+from workbench.report.blocks import split, stacked
+from workbench.report.cells import Scale, digits, number, shown, token_cell
+from workbench.report.palettes import CATEGORICAL, OTHER, SEQUENTIAL, contrast, ink, sequential
 
 
 def test_colours_can_be_read():
-    style = Path(__file__).resolve().parents[2] / "vocab_audits" / "templates" / "style.css.j2"
+    style = Path(__file__).resolve().parents[3] / "workbench" / "report" / "templates" / "style.css.j2"
     themes = re.findall(r":root \{(.*?)\}", style.read_text(encoding="utf-8"), re.DOTALL)
     assert len(themes) == 2
     for theme in themes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from vocab_audits.cells import (
+from workbench.report.cells import (
     NONE,
     Cell,
     Notes,
@@ -22,7 +22,7 @@ from vocab_audits.cells import (
     shown,
     token_cell,
 )
-from vocab_audits.palettes import CATEGORICAL, OTHER, ink
+from workbench.report.palettes import CATEGORICAL, OTHER, ink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

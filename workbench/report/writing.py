@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from vocab_audits.cells import number, shown
-from vocab_audits.report_json import as_json, table_size
-from vocab_audits.sections import counts, sections
-from vocab_audits.verdict import concerns, key_figures, kinds
+from workbench.report.cells import number, shown
+from workbench.report.figures_json import as_json, table_size
+from workbench.report.sections import counts, sections
+from workbench.report.verdict import concerns, key_figures, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

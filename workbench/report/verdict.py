@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from vocab_audits.blocks import KEY, split
-from vocab_audits.cells import Cell, digits, label, number, shown, token_cell
+from workbench.report.blocks import KEY, split
+from workbench.report.cells import Cell, digits, label, number, shown, token_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from vocab_audits.palettes import ink, sequential
 from workbench.display import CLOSE, OPEN, faithful
+from workbench.report.palettes import ink, sequential
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

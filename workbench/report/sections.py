@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from vocab_audits.blocks import KEY, Block, figures, listing, preview, split
-from vocab_audits.cells import label, shown
-from vocab_audits.drawings import draw
-from vocab_audits.looks import Look
+from workbench.report.blocks import KEY, Block, figures, listing, preview, split
+from workbench.report.cells import label, shown
+from workbench.report.drawing import draw
+from workbench.report.looks import Look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
