@@ -135,7 +135,7 @@ class Weights:
         return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
 
     def embedding(self) -> str | None:
-        """Name of the matrix (rows, width) that turns ids into vectors; None where neither name nor shape tells.
+        """Name of the matrix (rows, width) that turns ids into vectors; None where nothing tells it.
 
         Where several have a known name, the one whose rows or width the config names comes first, then
         the surer name, then the larger.
