@@ -62,6 +62,7 @@ class Audit:
     needs: tuple[str, ...]
     options: Mapping[str, Any]
     on_request: bool = False
+    sensitive: bool = False
 
     @property
     def name(self) -> str:
@@ -111,7 +112,7 @@ def _fits(value: Any, default: Any) -> bool:
 
 
 def audit(
-    title: str, version: int = 1, *, on_request: bool = False
+    title: str, version: int = 1, *, on_request: bool = False, sensitive: bool = False
 ) -> Callable[[Callable[..., Outcome]], Audit]:
     """Makes a function an audit.
 
@@ -119,6 +120,7 @@ def audit(
         title: heading of its section in the report.
         version: raised when its figures change, so that a resumed run does not mix the two.
         on_request: run it only where it is named, because it takes minutes or needs what few have.
+        sensitive: its tokens and evidence may hurt or name a person; a report masks them until asked.
 
     Raises:
         SutureError: a positional parameter is none of ``NEEDS``.
@@ -136,6 +138,6 @@ def audit(
                     f"a positional parameter of an audit must be one of {', '.join(NEEDS)}; "
                     f"{function.__name__} has {name!r}; make it keyword-only if it is an option"
                 )
-        return Audit(function, title, version, tuple(needs), options, on_request)
+        return Audit(function, title, version, tuple(needs), options, on_request, sensitive)
 
     return wrap
