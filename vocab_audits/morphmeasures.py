@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocab_audits.morphscore import scores
-from vocab_audits.resampling import Ratio
+from workbench.resampling import Ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,12 +13,12 @@ from vocab_audits.morphgroups import GROUPS, groups
 from vocab_audits.morphmeasures import ratios_of
 from vocab_audits.morphscore import REVISED_MACRO, SUBWORDS, Quirks, macro_f1
 from vocab_audits.morphtables import MORPHS, WORDS, families, morphs_table, words_table
-from vocab_audits.resampling import ratios
 from vocab_audits.wordweights import frequencies
 from workbench.audit import Outcome, audit
 from workbench.cutting import cut_words
 from workbench.errors import SutureError
 from workbench.findings import Finding, columnar, frame
+from workbench.resampling import ratios
 from workbench.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vocab_audits.resampling import Ratio
+from workbench.resampling import Ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,11 +19,11 @@ from tests.vocabs import need
 from vocab_audits.boundaries import Compared
 from vocab_audits.consistency import consistency, pair_scores, surprisal
 from vocab_audits.morphology import morphology
-from vocab_audits.resampling import ratios
 from workbench.adapters import load, load_segmenter
 from workbench.cutting import cut_words
 from workbench.errors import SutureError
 from workbench.lexicon import SCHEMA, MorphLexicon, bounds
+from workbench.resampling import ratios
 from workbench.segmentation import Segmentation
 
 
@@ -357,7 +357,7 @@ def test_many_units_are_resampled_in_groups(monkeypatch):
     chance = np.random.default_rng(0)
     values = (chance.random((3000, 2)) < 0.4).astype(float)
     whole = ratios(values, np.ones((3000, 2)), 800, 0)
-    monkeypatch.setattr("vocab_audits.resampling.UNITS", 500)
+    monkeypatch.setattr("workbench.resampling.UNITS", 500)
     grouped = ratios(values, np.ones((3000, 2)), 800, 0)
     assert np.array_equal(whole.value, grouped.value)
     assert np.allclose(whole.high - whole.low, grouped.high - grouped.low, rtol=0.15)
