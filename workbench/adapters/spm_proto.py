@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 MODELS = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}
 """Numbers of the model types."""
@@ -81,6 +81,24 @@ def without_normaliser(data: bytes) -> bytes:
     """
     nothing = _bytes(2, b"") + _number(3, 0) + _number(4, 0)
     return data + _bytes(3, nothing)
+
+
+def retyped(data: bytes, ids: Collection[int], kind: int) -> bytes:
+    """The same model with some of its pieces of another type; nothing else changes.
+
+    Args:
+        data: a serialized model.
+        ids: pieces, by their place.
+        kind: the type, numbered as above.
+    """
+    parts, index = [], 0
+    for number, value in fields(data):
+        if number == 1:
+            parts.append(_bytes(1, _message(value) + (_number(3, kind) if index in ids else b"")))
+            index += 1
+        else:
+            parts.append(_number(number, value) if isinstance(value, int) else _bytes(number, value))
+    return b"".join(parts)
 
 
 def write(

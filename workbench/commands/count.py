@@ -48,7 +48,7 @@ def count(
     )
     for problem in texts.check():
         tell(str(problem))
-    with _Bar(texts.size) as bar:
+    with Bar(texts.size) as bar:
         counts = counted(
             tokenizer,
             texts,
@@ -94,7 +94,7 @@ def _entries(counts: Counts) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-class _Bar:
+class Bar:
     """Progress in bytes on standard error, where that is a terminal."""
 
     def __init__(self, size: int) -> None:
@@ -107,9 +107,10 @@ class _Bar:
         self._task = self._progress.add_task("", total=size)
 
     def advance(self, read: int) -> None:
+        """Goes on by so many bytes."""
         self._progress.advance(self._task, read)
 
-    def __enter__(self) -> _Bar:  # noqa: PYI034 private
+    def __enter__(self) -> Bar:  # noqa: PYI034 no subclass of it
         self._progress.start()
         return self
 
