@@ -88,14 +88,18 @@ def identity_ranks(
     score = dots(left, right, np.arange(len(left)), ids)
     greater, ties = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64)
     for part in stretches(len(left), len(right)):
-        gap = left.unit[part] @ right.unit.T
-        gap -= score[part, None].astype(np.float32)
-        gap[:, ~ranked] = -np.inf
-        greater[part] = (gap > NEAR).sum(1)
-        rows, columns = np.nonzero((np.abs(gap, out=gap) <= NEAR) & told[part, None])
+        scores = left.unit[part] @ right.unit.T
+        if not ranked.all():
+            scores[:, ~ranked] = -np.inf
+        own = score[part, None]
+        above = scores > (own + NEAR).astype(np.float32)
+        near = (scores >= (own - NEAR).astype(np.float32)) ^ above
+        near[~told[part]] = False
+        greater[part] = np.count_nonzero(above, axis=1)
+        rows, columns = np.nonzero(near)
         exact = dots(left, right, rows + part.start, columns) - score[rows + part.start]
-        greater[part] += np.bincount(rows, exact > 0, len(gap)).astype(np.int64)
-        ties[part] = np.bincount(rows, exact == 0, len(gap)).astype(np.int64)
+        greater[part] += np.bincount(rows, exact > 0, len(scores)).astype(np.int64)
+        ties[part] = np.bincount(rows, exact == 0, len(scores)).astype(np.int64)
     nothing = mask(np.zeros(len(left)), np.zeros(len(left), bool))
     return Ranks(
         mask(1 + greater + (ties - 1) / 2, told), greater, ties, mask(score, told), nothing, int(ranked.sum())
