@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from probing.directions import check, finite, known, mask
-from probing.products import NEAR, Directions, dots, stretches
+from probing.products import NEAR, dots, paired, stretches
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from probing.directions import Bools, Floats, Ints, Masked, States, View
+    from probing.products import Directions
 
 
 class Ranks(NamedTuple):
@@ -78,10 +79,9 @@ def identity_ranks(
         view: raw, or both sides centred or standardised each by its own moments.
 
     Raises:
-        SutureError: widths differ, or an id is beyond the matrix.
+        SutureError: widths or views differ, or an id is beyond the matrix.
     """
-    left, right = Directions.of(states, view), Directions.of(matrix, view)
-    check(left.states, right.states, rows=False)
+    left, right = paired(states, matrix, view)
     _check_ids(ids, len(left), len(right))
     ranked = right.defined if keep is None else right.defined & keep
     told = left.defined & ranked[ids]
