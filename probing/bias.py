@@ -91,7 +91,8 @@ def association(words: States, first: States, second: States, view: View = "raw"
         words: (words, width).
         first: the pole A (words, width).
         second: the pole B (words, width).
-        view: raw; centred and standardised are about the mean of all three together.
+        view: raw; centred and standardised are about the moments of all three together. For those of a whole
+            layer, give ``drift.centred`` rows.
 
     Raises:
         SutureError: widths differ, or a pole has no word with a direction.
@@ -123,7 +124,7 @@ def weat(
     Args:
         targets: X and Y (words, width) each.
         poles: A and B.
-        view: raw; centred and standardised are about the mean of all words together.
+        view: as for ``association``.
         draws: partitions to draw where they cannot be counted out.
         seed: of the draws.
 

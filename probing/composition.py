@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from probing.directions import check, mask
-from probing.products import Directions, dots
+from probing.products import dots, paired
 from probing.ranks import identity_ranks, summary
 from workbench.errors import SutureError
 
@@ -90,7 +90,7 @@ def against_whole(
     """
     check(vectors, whole)
     pool = whole if others is None else np.concatenate([whole, others])
-    left, right = Directions.of(vectors, view), Directions.of(pool, view)
+    left, right = paired(vectors, pool, view)
     own = np.arange(len(whole))
     near = dots(left, right, own, own)
     count = int(right.defined.sum())

@@ -137,18 +137,6 @@ def scale(deviation: Floats) -> Floats:
     return np.maximum(deviation, FLOOR * most) if most > 0 else np.ones_like(deviation)
 
 
-def viewed(block: Floats, view: View, about: Moments | None) -> tuple[Floats, Bools]:
-    """A block in a view, and which of its rows have a direction there."""
-    defined = finite(block)
-    length = np.linalg.norm(np.where(defined[:, None], block, 0.0), axis=1)
-    if about is None or view == "raw":
-        return block, defined & (length > 0)
-    away = block - about.mean
-    with np.errstate(invalid="ignore"):
-        defined &= np.linalg.norm(away, axis=1) > ROUNDING * length
-    return (away / scale(about.deviation) if view == "standardised" else away), defined
-
-
 def unit_blocks(states: States, view: View = "raw", about: Moments | None = None) -> Iterator[Units]:
     """Rows of unit length, some at a time.
 
@@ -157,13 +145,30 @@ def unit_blocks(states: States, view: View = "raw", about: Moments | None = None
         view: what the direction is of.
         about: moments to use instead of the states' own; unused for raw.
     """
-    if view != "raw" and about is None:
-        about = moments(states)
+    about = None if view == "raw" else about or moments(states)
+    by = scale(about.deviation) if about and view == "standardised" else None
     for rows, block in blocks(states):
-        seen, defined = viewed(block, view, about)
-        unit = np.where(defined[:, None], seen, 0.0)
-        length = np.linalg.norm(unit, axis=1, keepdims=True)
-        yield Units(rows, unit / np.where(length > 0, length, 1.0), length, defined & (length[:, 0] > 0))
+        length = _lengths(block)
+        defined = np.isfinite(length) & (length > 0 if about is None else True)
+        if about is not None:
+            block = block - about.mean  # noqa: PLW2901 the block in this view
+            away = _lengths(block)
+            with np.errstate(invalid="ignore"):
+                defined &= away > ROUNDING * length
+            if by is not None:
+                block /= by  # noqa: PLW2901 likewise
+            length = away if by is None else _lengths(block)
+        if not defined.all():
+            block = np.where(defined[:, None], block, 0.0)  # noqa: PLW2901 likewise
+            length = np.where(defined, length, 0.0)
+        yield Units(rows, block / np.where(defined, length, 1.0)[:, None], length[:, None], defined)
+
+
+def _lengths(block: Floats) -> Floats:
+    """Of each row; neither finite where the row is not, nor above 0 where it is zero."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        found: Floats = np.sqrt(np.einsum("ij,ij->i", block, block))
+    return found
 
 
 def units(states: States, view: View = "raw", about: Moments | None = None) -> tuple[Floats, Bools]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from probing.directions import check, check_labels, mask
-from probing.products import NEAR, Directions, dots, stretches
+from probing.directions import check_labels, mask
+from probing.products import NEAR, Directions, dots, paired, stretches
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
@@ -54,10 +54,9 @@ def nearest(
         view: raw, or both sides centred or standardised each by its own moments.
 
     Raises:
-        SutureError: widths differ or k is below 1.
+        SutureError: widths or views differ, or k is below 1.
     """
-    left, right = Directions.of(states, view), Directions.of(matrix, view)
-    check(left.states, right.states, rows=False)
+    left, right = paired(states, matrix, view)
     if k < 1:
         raise SutureError(f"at least one neighbour must be asked for; got {k}")
     if types:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from probing.directions import check, check_labels, finite, moments, scale
+from probing.significance import Share
 from workbench.errors import MissingExtra, SutureError
 from workbench.resampling import ratios
 
@@ -38,14 +39,6 @@ class Split(NamedTuple):
 
     train: Ints
     test: Ints
-
-
-class Share(NamedTuple):
-    """A share with its 95 % interval over test groups drawn again; None where it is undefined."""
-
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 class Probed(NamedTuple):
@@ -277,10 +270,7 @@ def _shares(
         for side in (above, below)
     ]
     found = ratios(sums[0], sums[1], draws, seed)
-    one, two, three, four, five, six = (
-        Share(*(float(value) if np.isfinite(value) else None for value in row))
-        for row in zip(found.value, found.low, found.high, strict=True)
-    )
+    one, two, three, four, five, six = map(Share.of, *found)
     return one, two, three, four, five, six
 
 

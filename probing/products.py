@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probing.directions import check, moments, unit_blocks
+from workbench.errors import SutureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,28 @@ class Directions:
         """Some rows of length 1 in 64 bits."""
         found = [part.unit for part in unit_blocks(self.states[rows], self.view, self.about)]
         return np.concatenate(found) if found else np.zeros((0, self.states.shape[1]))
+
+
+def paired(
+    states: Directions | States, matrix: Directions | States, view: View
+) -> tuple[Directions, Directions]:
+    """Two sides made ready for products with each other.
+
+    Args:
+        states: (units, width).
+        matrix: (rows, width).
+        view: of a side that is not ready.
+
+    Raises:
+        SutureError: widths or views differ.
+    """
+    left, right = Directions.of(states, view), Directions.of(matrix, view)
+    check(left.states, right.states, rows=False)
+    if left.view != right.view:
+        raise SutureError(
+            f"both sides of a product must be seen alike; got {left.view} and {right.view}; give one view"
+        )
+    return left, right
 
 
 def stretches(rows: int, columns: int) -> Iterator[slice]:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from probing.directions import check, finite, known, mask
-from probing.products import NEAR, Directions, dots, stretches
+from probing.products import NEAR, dots, paired, stretches
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from probing.directions import Bools, Floats, Ints, Masked, States, View
+    from probing.products import Directions
 
 
 class Ranks(NamedTuple):
@@ -78,24 +79,27 @@ def identity_ranks(
         view: raw, or both sides centred or standardised each by its own moments.
 
     Raises:
-        SutureError: widths differ, or an id is beyond the matrix.
+        SutureError: widths or views differ, or an id is beyond the matrix.
     """
-    left, right = Directions.of(states, view), Directions.of(matrix, view)
-    check(left.states, right.states, rows=False)
+    left, right = paired(states, matrix, view)
     _check_ids(ids, len(left), len(right))
     ranked = right.defined if keep is None else right.defined & keep
     told = left.defined & ranked[ids]
     score = dots(left, right, np.arange(len(left)), ids)
     greater, ties = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64)
     for part in stretches(len(left), len(right)):
-        gap = left.unit[part] @ right.unit.T
-        gap -= score[part, None].astype(np.float32)
-        gap[:, ~ranked] = -np.inf
-        greater[part] = (gap > NEAR).sum(1)
-        rows, columns = np.nonzero((np.abs(gap, out=gap) <= NEAR) & told[part, None])
+        scores = left.unit[part] @ right.unit.T
+        if not ranked.all():
+            scores[:, ~ranked] = -np.inf
+        own = score[part, None]
+        above = scores > (own + NEAR).astype(np.float32)
+        near = (scores >= (own - NEAR).astype(np.float32)) ^ above
+        near[~told[part]] = False
+        greater[part] = np.count_nonzero(above, axis=1)
+        rows, columns = np.nonzero(near)
         exact = dots(left, right, rows + part.start, columns) - score[rows + part.start]
-        greater[part] += np.bincount(rows, exact > 0, len(gap)).astype(np.int64)
-        ties[part] = np.bincount(rows, exact == 0, len(gap)).astype(np.int64)
+        greater[part] += np.bincount(rows, exact > 0, len(scores)).astype(np.int64)
+        ties[part] = np.bincount(rows, exact == 0, len(scores)).astype(np.int64)
     nothing = mask(np.zeros(len(left)), np.zeros(len(left), bool))
     return Ranks(
         mask(1 + greater + (ties - 1) / 2, told), greater, ties, mask(score, told), nothing, int(ranked.sum())

@@ -1,4 +1,4 @@
-"""Permutation tests and what several of them need: exact where the partitions can be counted out.
+"""Permutation tests, exact where the partitions can be counted out, and intervals of means over groups.
 
 Ties count as being as extreme as what was observed.
 """
@@ -8,14 +8,20 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain, combinations
 from math import comb
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+
+from probing.directions import known
+from workbench.errors import SutureError
+from workbench.resampling import ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from probing.directions import Bools, Floats
+    from numpy.typing import NDArray
+
+    from probing.directions import Bools, Floats, Masked
 
 COUNTED_OUT = 200_000
 """Partitions or patterns of signs that are all looked at; above, some are drawn."""
@@ -44,6 +50,42 @@ class Significance(NamedTuple):
     two_sided: Floats
     kind: Literal["exact", "monte carlo"]
     looked_at: int
+
+
+class Share(NamedTuple):
+    """A mean with its 95 % interval over groups drawn again; None where it is undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, value: float, low: float, high: float) -> Share:
+        """From figures that are NaN where they are undefined."""
+        return cls(*(float(each) if np.isfinite(each) else None for each in (value, low, high)))
+
+
+def interval(values: Masked, groups: NDArray[Any], *, draws: int = 1_000, seed: int = 0) -> Share:
+    """Mean of what is defined, with the percentile bootstrap over whole groups (Efron 1979).
+
+    Rows of one sentence or one word are no independent witnesses; as groups they are drawn together.
+
+    Args:
+        values: of each row.
+        groups: sentence, text or word of each row.
+        draws: resamples.
+        seed: of the draws.
+
+    Raises:
+        SutureError: the groups are not one to a row.
+    """
+    if values.shape != groups.shape:
+        raise SutureError(f"groups must be one to a row, {values.shape}; got shape {groups.shape}")
+    told = known(values)
+    _, which = np.unique(groups[told], return_inverse=True)
+    sums = [np.bincount(which, each).astype(np.float64) for each in (values.data[told], np.ones(len(which)))]
+    found = ratios(sums[0][:, None], sums[1][:, None], draws, seed)
+    return Share.of(*(float(each[0]) for each in found))
 
 
 def repartitioned(scores: Floats, first: int, *, draws: int = DRAWS, seed: int = 0) -> Significance:

@@ -19,7 +19,6 @@ from probing.directions import (
     unit_blocks,
     units,
 )
-from probing.drift import baseline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +80,11 @@ def anisotropy(states: States, sentences: Labels | None = None, view: View = "ra
     """
     check(states)
     if sentences is None:
-        return baseline(states, states, view)
+        total, count = np.zeros(states.shape[1]), 0
+        for part in unit_blocks(states, view):
+            total += part.unit.sum(0)
+            count += int(part.defined.sum())
+        return float(total @ total - count) / (count * (count - 1)) if count > 1 else None
     check_labels(states, sentences)
     names, group = np.unique(sentences, return_inverse=True)
     sums, counts = group_sums(states, group, len(names), view)

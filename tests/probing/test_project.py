@@ -44,7 +44,7 @@ def test_pca_is_that_of_singular_values():
     assert (found.coordinates == project.pca(states, dimensions=3).coordinates).all()
 
 
-@pytest.mark.parametrize("of", [project.pca, project.umap])
+@pytest.mark.parametrize("of", [project.pca, pytest.param(project.umap, marks=pytest.mark.slow)])
 def test_a_duplicate_lies_where_its_twin_does_and_the_rest_nowhere(of):
     found = of(spoilt())
     assert found.coordinates.shape == (33, 2)

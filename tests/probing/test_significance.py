@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
 from probing import significance
+from workbench.errors import SutureError
 
 
 def by_hand(scores, first):
@@ -106,3 +107,21 @@ def test_holm_keeps_the_order_and_never_lowers_p(values):
     assert all(value <= corrected <= 1 for value, corrected in zip(values, found, strict=True))
     assert [found[i] for i in np.argsort(values, kind="stable")] == sorted(found)
     assert max(found) <= max(min(1, len(values) * value) for value in values) + 1e-12
+
+
+def test_an_interval_is_over_whole_groups_and_of_what_is_defined():
+    rng = np.random.default_rng(5)
+    middle = rng.normal(size=200)
+    values = np.ma.masked_array(np.repeat(middle, 10), mask=np.arange(2000) % 10 == 3)
+    found = significance.interval(values, np.repeat(np.arange(200), 10))
+    assert found.value == pytest.approx(middle.mean())
+    assert found.high - found.low == pytest.approx(2 * 1.96 * middle.std() / np.sqrt(200), rel=0.12)
+    alone = significance.interval(values, np.arange(2000))
+    assert found.high - found.low > 2.5 * (alone.high - alone.low)
+
+
+def test_what_is_nowhere_defined_has_no_interval():
+    nothing = np.ma.masked_array(np.zeros(3), mask=True)
+    assert significance.interval(nothing, np.arange(3)) == (None, None, None)
+    with pytest.raises(SutureError, match="one to a row"):
+        significance.interval(nothing, np.arange(2))
