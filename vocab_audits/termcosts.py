@@ -1,0 +1,96 @@
+"""What terms cost in tokens, alone and after a space, and how frequent they are."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from workbench.errors import upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from vocab_audits.twins import Terms
+    from workbench.segmentation import Segmentation, Segmenter
+
+    Floats = NDArray[np.float64]
+
+CONTEXTS = ("alone", "after a space")
+MEASURES = {"tokens": "tokens", "bytes_per_token": "bytes", "whole": "share"}
+"""Measures of a term with the unit of their difference; ``whole`` is 1 for a term that is one token."""
+
+COLUMNS = tuple((context, measure) for context in CONTEXTS for measure in MEASURES)
+
+
+class Costs(NamedTuple):
+    """What terms cost.
+
+    Attributes:
+        values: a column for each of ``COLUMNS`` (terms, columns).
+        spelled: whether the term has no part without an entry (terms,).
+        zipf: base-10 logarithm of its occurrences in a billion words, NaN where it is not known (terms,).
+        weights: weight of each (terms,).
+    """
+
+    values: Floats
+    spelled: NDArray[np.bool_]
+    zipf: Floats
+    weights: Floats
+
+    def at(self, places: NDArray[np.integer] | NDArray[np.bool_]) -> Costs:
+        """Some of the terms."""
+        return Costs(self.values[places], self.spelled[places], self.zipf[places], self.weights[places])
+
+
+def costs_of(segmenter: Segmenter, sets: Sequence[Terms]) -> list[tuple[Costs, Costs]]:
+    """Costs of both groups of each set; every term is cut once alone and once after a space."""
+    place: dict[str, int] = {}
+    for each in sets:
+        for term in (*each.first, *each.second):
+            place.setdefault(term, len(place))
+    texts = list(place)
+    with upstream(f"{segmenter.name} must cut text"):
+        cuts = segmenter.segment_batch([*texts, *(f" {text}" for text in texts)])
+    tokens = np.array([len(cut) for cut in cuts], np.float64).reshape(2, -1)
+    sizes = np.array([len(text.encode()) for text in texts], np.float64)
+    whole = np.array([_spelled(cut) for cut in cuts], bool)
+    spelled = whole[: len(texts)] & whole[len(texts) :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = [np.stack([row, sizes / row, row == 1], axis=1) for row in tokens]
+    values = np.concatenate(parts, axis=1)
+    found = []
+    for each in sets:
+        sides = []
+        for index, terms in enumerate((each.first, each.second)):
+            places = np.array([place[term] for term in terms], np.int64)
+            weights = np.array(each.weights[index] if each.weights else [1.0] * len(terms), np.float64)
+            sides.append(Costs(values[places], spelled[places], zipf(terms, each.language), weights))
+        found.append((sides[0], sides[1]))
+    return found
+
+
+def _spelled(cut: Segmentation) -> bool:
+    """Whether every part of a term is under a token that stands for it."""
+    lost = any(cut.text[low:high].strip() for low, high in cut.uncovered.tolist())
+    return len(cut) > 0 and not cut.unknown and not lost
+
+
+def has_frequencies() -> bool:
+    """Whether wordfreq is installed."""
+    return importlib.util.find_spec("wordfreq") is not None
+
+
+def zipf(terms: Sequence[str], language: str) -> Floats:
+    """Frequencies by wordfreq; NaN for a word or language that it does not know, or without it."""
+    if not has_frequencies():
+        return np.full(len(terms), np.nan)
+    from wordfreq import available_languages, zipf_frequency
+
+    if language not in available_languages():
+        return np.full(len(terms), np.nan)
+    found = np.array([zipf_frequency(term, language) for term in terms], np.float64)
+    return np.where(found > 0, found, np.nan)
