@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+LEVEL = 0.05
+"""P-value by Holm below which a difference is taken for no chance."""
+
 WITHOUT = 'frequencies need wordfreq; install it with pip install "suture[linguistics]"'
 
 FIGURES: dict[str, Any] = {
@@ -89,7 +92,9 @@ def asymmetry(
     subject = segmenter.name
     table = pl.DataFrame([{"subject": subject, **row} for row in rows], schema=FIGURES)
     terms = [row for each, sides in zip(sets, costs, strict=True) for row in _terms(subject, each, sides)]
-    findings = [_finding(subject, row) for row in rows] + [_known(subject, costs)]
+    telling = _telling(rows)
+    findings = [_finding(subject, row, telling=place in telling) for place, row in enumerate(rows)]
+    findings.append(_known(subject, costs))
     return Outcome(findings, {"asymmetry": table, "asymmetry_terms": pl.concat([_none(), *terms])})
 
 
@@ -232,10 +237,30 @@ def _terms(subject: str, each: Terms, sides: tuple[Costs, Costs]) -> Iterator[pl
             )
 
 
-def _finding(subject: str, row: dict[str, Any]) -> Finding:
+def _telling(rows: Sequence[dict[str, Any]]) -> set[int]:
+    """Places of the differences that deserve a look: in tokens, after a space, neither chance nor frequency.
+
+    At equal frequency such a difference must have the same sign and be no chance either; where that is
+    not measured, the difference as it is decides.
+    """
+    found: dict[tuple[str, ...], dict[bool, int]] = {}
+    for place, row in enumerate(rows):
+        if row["context"] == CONTEXTS[1] and row["measure"] == "tokens":
+            key = tuple(str(row[name]) for name in ("kind", "language", "first", "second"))
+            found.setdefault(key, {})[row["matching"] == "frequency"] = place
+    telling = set()
+    for sides in found.values():
+        own, even = rows[sides[False]], rows[sides[True]]
+        known = [row for row in (own, even) if row["p_holm"] is not None]
+        alike = len({row["difference"] > 0 for row in known}) == 1
+        if own in known and alike and all(row["p_holm"] < LEVEL for row in known):
+            telling.add(sides[False])
+    return telling
+
+
+def _finding(subject: str, row: dict[str, Any], *, telling: bool) -> Finding:
     """A difference, with what it rests on; no term stands in it."""
     how = {"twins": "each against its twin", "all": "all against all", "frequency": "at equal frequency"}
-    telling = row["p_holm"] is not None and row["p_holm"] < 0.05
     return Finding(
         subject,
         "asymmetry",

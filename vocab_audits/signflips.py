@@ -98,7 +98,7 @@ def label_swaps(
         permutation_type="independent",
         vectorized=True,
         n_resamples=draws,
-        batch=max(1, (1 << 22) // len(value)),
+        batch=max(1, (1 << 19) // len(value)),
         rng=np.random.default_rng(seed),
     )
     exact = len(found.null_distribution) != draws

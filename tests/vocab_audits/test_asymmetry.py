@@ -159,6 +159,27 @@ def test_many_languages_are_corrected_for(small):
     assert twins["p_holm"].min() == pytest.approx(min(1.0, 5 * twins["p"].min()))
 
 
+def test_a_warning_needs_both_ways(small):
+    outcome = asymmetry(small, **FAST)
+    rows, found = outcome.tables["asymmetry"], outcome.table()
+    wanted = set()
+    own = rows.filter(matching="twins", context="after a space", measure="tokens")
+    for row in own.to_dicts():
+        key = {name: row[name] for name in ("kind", "language", "context", "measure")}
+        even = rows.filter(matching="frequency", **key).to_dicts()[0]
+        values = [row, *([even] if even["p_holm"] is not None else [])]
+        if (
+            all(each["p_holm"] < 0.05 for each in values)
+            and len({each["difference"] > 0 for each in values}) == 1
+        ):
+            wanted.add((row["kind"], row["language"]))
+    assert wanted
+    warned = found.filter(pl.col("severity") != "info")
+    kinds = warned["variant"].str.split(":").list.first()
+    assert set(zip(kinds, warned["language"], strict=True)) == wanted
+    assert warned["measure"].is_in(["tokens_difference"]).all()
+
+
 def test_it_is_the_same_twice(small):
     one, two = asymmetry(small, resamples=50), asymmetry(small, resamples=50)
     assert one.table().equals(two.table())
