@@ -283,7 +283,8 @@ def _unmeasured(row: dict[str, Any]) -> str:
 
 def _rests_on(row: dict[str, Any]) -> str:
     """Means, sizes, interval, test, effects and frequencies of a difference, in words."""
-    told = [f"{row['second']} {row['mean_second']:.3f}, {row['first']} {row['mean_first']:.3f}"]
+    where = f"{row['language']}: " if row["language"] else ""
+    told = [f"{where}{row['second']} {row['mean_second']:.3f}, {row['first']} {row['mean_first']:.3f}"]
     if row["pairs"] is None:
         told.append(f"{row['terms_second']} and {row['terms_first']} terms")
     else:

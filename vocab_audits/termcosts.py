@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -62,15 +63,29 @@ def costs_of(segmenter: Segmenter, sets: Sequence[Terms]) -> list[tuple[Costs, C
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = [np.stack([row, sizes / row, row == 1], axis=1) for row in tokens]
     values = np.concatenate(parts, axis=1)
+    frequent = _by_language(sets)
     found = []
     for each in sets:
         sides = []
         for index, terms in enumerate((each.first, each.second)):
             places = np.array([place[term] for term in terms], np.int64)
             weights = np.array(each.weights[index] if each.weights else [1.0] * len(terms), np.float64)
-            sides.append(Costs(values[places], spelled[places], zipf(terms, each.language), weights))
+            known = np.array([frequent[each.language, term] for term in terms])
+            sides.append(Costs(values[places], spelled[places], known, weights))
         found.append((sides[0], sides[1]))
     return found
+
+
+def _by_language(sets: Sequence[Terms]) -> dict[tuple[str, str], float]:
+    """The frequency of each term in its language; the list of a language is read once."""
+    wanted: dict[str, dict[str, None]] = {}
+    for each in sets:
+        wanted.setdefault(each.language, {}).update(dict.fromkeys((*each.first, *each.second)))
+    return {
+        (language, term): value
+        for language, terms in wanted.items()
+        for term, value in zip(terms, zipf(list(terms), language).tolist(), strict=True)
+    }
 
 
 def _spelled(cut: Segmentation) -> bool:
@@ -88,9 +103,31 @@ def zipf(terms: Sequence[str], language: str) -> Floats:
     """Frequencies by wordfreq; NaN for a word or language that it does not know, or without it."""
     if not has_frequencies():
         return np.full(len(terms), np.nan)
-    from wordfreq import available_languages, zipf_frequency
+    return _looked_up(tuple(terms), language)
 
-    if language not in available_languages():
+
+@lru_cache(maxsize=32)
+def _looked_up(terms: tuple[str, ...], language: str) -> Floats:
+    """Zipf frequencies (Heuven and others 2014), as ``wordfreq.zipf_frequency`` gives them, to 0.01.
+
+    That function keeps the whole list of a language in memory as a dictionary; here the list is gone through
+    once, and only what is asked for is kept. A term of several words has 1 / Σ 1/f of their frequencies f.
+    """
+    from wordfreq import available_languages, read_cBpack
+    from wordfreq.tokens import lossy_tokenize
+
+    lists = available_languages("best")
+    if language not in lists:
         return np.full(len(terms), np.nan)
-    found = np.array([zipf_frequency(term, language) for term in terms], np.float64)
-    return np.where(found > 0, found, np.nan)
+    words = [lossy_tokenize(term, language) for term in terms]
+    wanted = {word for each in words for word in each}
+    bands = enumerate(read_cBpack(lists[language]))
+    rank = {word: index for index, band in bands for word in wanted.intersection(band)}
+    rarity = np.array(
+        [
+            sum(10 ** (rank[word] / 100) for word in each) if each and rank.keys() >= set(each) else np.nan
+            for each in words
+        ]
+    )
+    found: Floats = np.round(9 - np.log10(rarity), 2)
+    return found

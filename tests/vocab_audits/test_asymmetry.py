@@ -14,6 +14,7 @@ import pytest
 from tests import builders
 from vocab_audits.asymmetry import asymmetry
 from vocab_audits.run import Plan, run
+from vocab_audits.termcosts import zipf
 from vocab_audits.twins import embedded, read_names, read_twins
 from workbench.adapters import load
 from workbench.errors import SutureError
@@ -124,6 +125,17 @@ def test_equal_frequency_pairs_alike_words(small):
         asymmetry(small, **FAST).tables["asymmetry"].filter(matching="twins", language="de", kind="gender")
     )
     assert (before["zipf_first"] - before["zipf_second"]).min() > 0.5  # the feminine is the rarer word
+
+
+def test_frequencies_are_those_of_wordfreq():
+    wordfreq = pytest.importorskip("wordfreq", reason='not installed: pip install "suture[linguistics]"')
+    for each in embedded():
+        terms = [*each.first, *each.second, "zorkblarf", "the house", "Mary-Ann", "!?"]
+        theirs = np.array([wordfreq.zipf_frequency(term, each.language) for term in terms])
+        ours = zipf(terms, each.language)
+        assert np.array_equal(np.isnan(ours), theirs == 0)
+        assert np.allclose(ours[theirs > 0], theirs[theirs > 0], atol=0.011)
+    assert np.isnan(zipf(["zork"], "xx")).all()
 
 
 def test_without_wordfreq_it_is_said(small, monkeypatch):
