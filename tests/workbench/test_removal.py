@@ -343,6 +343,15 @@ def test_a_wrong_mode_and_another_format_are_one_sentence(tmp_path):
         simulate(load(path), [2])
 
 
+def test_an_entry_whose_text_another_has_is_one_sentence(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("[UNK]\nab\na\nab\n##b\n")
+    tokenizer = load(path)
+    with pytest.raises(SutureError, match=r"1 of .* has no text of its own"):
+        simulate(tokenizer, [1])
+    assert simulate(tokenizer, [3]).after.encode("ab") == [2, 4]
+
+
 def test_a_placeholder_that_text_could_spell_is_refused():
     backend = builders.bpe(["a", "b", *" []mskedz0123456789", "ab"], ["a b"], ignore_merges=True)
     tokenizer = load(backend)
