@@ -28,7 +28,7 @@ AUDITS = Registry("suture.audits", "audit")
 
 ORDER = (
     "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "compression", "parity",
-    "optimum", "morphology", "units", "exemplars", "growth", "objectives",
+    "optimum", "asymmetry", "morphology", "units", "exemplars", "growth", "objectives",
 )  # fmt: skip
 """Order of our own audits in a report; plugins' follow by name."""
 

@@ -14,6 +14,8 @@ from workbench.adapters import load
 from workbench.errors import SutureError, upstream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.adapters.editing import Read
     from workbench.corpora import Corpus
     from workbench.removal import Removal
@@ -41,13 +43,16 @@ class Proof(NamedTuple):
     unspelled: int
 
 
-def write(removal: Removal, path: Path, corpus: Corpus) -> Proof:
+def write(
+    removal: Removal, path: Path, corpus: Corpus, *, progress: Callable[[int], None] | None = None
+) -> Proof:
     """Writes the edited tokenizer, which appears whole and proved, or not at all.
 
     Args:
         removal: what was taken out.
         path: the new file; it must not exist yet, and its name must end as its format wants.
         corpus: the texts of the proof.
+        progress: told of the bytes of text that were proved.
 
     Raises:
         SutureError: the place is taken, not writable or wrongly named, or the file does not read as it
@@ -67,7 +72,7 @@ def write(removal: Removal, path: Path, corpus: Corpus) -> Proof:
         with tempfile.TemporaryDirectory(prefix=".suture-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
             draft.write_bytes(edited.data())
-            proof = _proved(removal, draft, corpus)
+            proof = _proved(removal, draft, corpus, progress or (lambda _: None))
             shutil.move(draft, path)
     except OSError as error:
         raise SutureError(
@@ -78,7 +83,7 @@ def write(removal: Removal, path: Path, corpus: Corpus) -> Proof:
     return proof._replace(address=edited.address(path), library=library)
 
 
-def _proved(removal: Removal, path: Path, corpus: Corpus) -> Proof:
+def _proved(removal: Removal, path: Path, corpus: Corpus, progress: Callable[[int], None]) -> Proof:
     edited = removal.edited
     read = load(edited.address(path), removal.before.name)
     with upstream(f"the edited file must be one that {edited.library} reads"):
@@ -100,6 +105,7 @@ def _proved(removal: Removal, path: Path, corpus: Corpus) -> Proof:
                     "otherwise; leave some entries in"
                 )
             alike, unspelled = alike + (same and not lost), unspelled + lost
+            progress(len(data))
     return Proof("", "", documents, exact, alike, unspelled)
 
 

@@ -169,11 +169,16 @@ def test_unigram_takes_the_best_of_what_is_left(data):
         simulate(tokenizer, gone, "drop")
 
 
-@settings(max_examples=25)
-@given(st.data(), TEXTS)
-def test_what_is_not_touched_is_cut_as_before(data, texts):
+@settings(max_examples=60)
+@given(st.data(), TEXTS, st.sampled_from(["merges", "whole", "ranks"]))
+def test_what_is_not_touched_is_cut_as_before(data, texts, kind):
     model = learned(texts)
-    removal = simulate(load(document_of(model)), picked(data, model))
+    made = {
+        "merges": lambda: document_of(model),
+        "whole": lambda: document_of(model, ignore_merges=True),
+        "ranks": lambda: builders.encoding(ranks=model.ranks),
+    }
+    removal = simulate(load(made[kind]()), picked(data, model))
     encoded = removal.before.encode_batch(texts)
     for index, touched in enumerate(removal.touched(encoded).tolist()):
         if not touched:
@@ -196,6 +201,18 @@ def test_an_entry_in_the_way_of_another_lets_it_be_built():
     assert removal.won.tolist() == [259]
     assert tokenizer.encode("xabcd") == [120, 97, 256, 100]
     assert removal.after.encode("xabcd") == [120, 259]
+
+
+def test_an_entry_with_another_pair_is_not_lost():
+    pairs = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b"a", b"bc"), (b"abc", b"a")]
+    backend = builders.byte_level([b"bc", b"ab", b"abc", b"abca"], pairs)
+    tokenizer = load(backend)
+    removal = simulate(tokenizer, [256])  # "bc" joined first; now "ab" does, and "c" after it
+    assert removal.lost.tolist() == removal.won.tolist() == []
+    assert removal.after.encode("abca") == [259]
+    assert removal.broken.tolist() == [[98, 99, 256], [97, 256, 258]]
+    both = simulate(tokenizer, [256, 257])
+    assert both.lost.tolist() == both.idle.tolist()[2:] == [258, 259]
 
 
 def test_the_entries_that_hold_another_are_all_found():
@@ -268,6 +285,23 @@ def test_a_masked_piece_of_sentencepiece_is_unused_and_loses_no_other(tmp_path):
             simulate(tokenizer, longer, "drop")
 
 
+def test_the_least_score_of_a_sentencepiece_unigram_may_change_every_text(tmp_path):
+    lines = ["the theme of these themes", "then the other thesis", "lather, rather, gather"] * 8
+    path = tmp_path / "unigram.model"
+    path.write_bytes(builders.sentencepiece_model(lines, 60, "unigram"))
+    (tmp_path / "en.txt").write_text("\n".join([*lines, "thé ünknown theme 漢 the"]))
+    tokenizer, corpus = load(path), open_corpus(str(tmp_path / "en.txt"))
+    pieces = tokenizer.inventory.frame.filter(tokenizer.inventory.frame["kind"] == "piece").sort("score")
+    for ids in (sorted(pieces["id"].head(3)), sorted(pieces["id"].tail(3))):
+        removal = simulate(tokenizer, ids, "mask")
+        assert removal.edited.everywhere == (pieces["id"][0] in ids)
+        table = recost(removal, corpus)
+        texts = [text for batch in corpus.batches() for text in batch.texts]
+        assert table["tokens_after"].sum() == len(removal.after.encode_batch(texts).ids)
+        unknown = np.isin(removal.after.encode_batch(texts).ids, [*tokenizer.unknown]).sum()
+        assert table["unknown_after"].sum() == unknown > 0
+
+
 def test_a_single_character_of_a_sentencepiece_bpe_stays(tmp_path):
     path = tmp_path / "small.model"
     path.write_bytes(builders.sentencepiece_model(["the theme"] * 9, 20, "bpe"))
@@ -307,6 +341,15 @@ def test_a_wrong_mode_and_another_format_are_one_sentence(tmp_path):
     path.write_text("1 'a' 1\n2 'ab' 2\n")
     with pytest.raises(SutureError, match="must come from"):
         simulate(load(path), [2])
+
+
+def test_an_entry_whose_text_another_has_is_one_sentence(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("[UNK]\nab\na\nab\n##b\n")
+    tokenizer = load(path)
+    with pytest.raises(SutureError, match=r"1 of .* has no text of its own"):
+        simulate(tokenizer, [1])
+    assert simulate(tokenizer, [3]).after.encode("ab") == [2, 4]
 
 
 def test_a_placeholder_that_text_could_spell_is_refused():

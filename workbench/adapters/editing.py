@@ -8,7 +8,7 @@ no text gives it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from workbench.errors import SutureError
 
@@ -67,6 +67,17 @@ class Edited:
     notes: tuple[str, ...] = ()
 
 
+@runtime_checkable
+class Editable(Protocol):
+    """An engine whose format can lose entries."""
+
+    def without(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
+        """The tokenizer without some entries, as ``edit`` gives it."""
+
+    def kept_in(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> dict[int, str]:
+        """Of these entries, those that stay whatever is asked, each with the reason as a sentence's end."""
+
+
 def edit(tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
     """A tokenizer without some of its learned entries.
 
@@ -79,29 +90,15 @@ def edit(tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
         SutureError: the format cannot lose one of them, or cannot in this way; the message says which.
     """
     engine = tokenizer.engine
-    kind = type(engine).__name__
-    if kind == "HfEngine":
-        from workbench.adapters import editing_hf
-
-        return editing_hf.edit(tokenizer, engine, ids, mode)  # type: ignore[arg-type]  # by its name
-    if kind == "TiktokenEngine":
-        from workbench.adapters import editing_ranks
-
-        return editing_ranks.edit(tokenizer, engine, ids)  # type: ignore[arg-type]  # likewise
-    if kind == "SpmEngine":
-        from workbench.adapters import editing_spm
-
-        return editing_spm.edit(tokenizer, engine, ids, mode)  # type: ignore[arg-type]  # likewise
-    raise SutureError(
-        "to lose entries, a tokenizer must come from a tokenizer.json, a vocab.txt, tiktoken's ranks or a "
-        f"SentencePiece model; {tokenizer.name} comes from none; give one of these"
-    )
+    if not isinstance(engine, Editable):
+        raise SutureError(
+            "to lose entries, a tokenizer must come from a tokenizer.json, a vocab.txt, tiktoken's ranks or "
+            f"a SentencePiece model; {tokenizer.name} comes from none; give one of these"
+        )
+    return engine.without(tokenizer, ids, mode)
 
 
 def kept_in(tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> dict[int, str]:
-    """Entries that the format keeps in, whatever is asked, each with the reason as a sentence's end."""
-    if type(tokenizer.engine).__name__ != "SpmEngine" or mode != "mask":
-        return {}
-    from workbench.adapters import editing_spm
-
-    return editing_spm.letters(tokenizer, ids)
+    """Of these entries, those that the format keeps in, each with the reason as a sentence's end."""
+    engine = tokenizer.engine
+    return engine.kept_in(tokenizer, ids, mode) if isinstance(engine, Editable) else {}

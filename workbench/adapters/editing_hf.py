@@ -55,6 +55,11 @@ def edit(tokenizer: Tokenizer, engine: HfEngine, ids: Sequence[int], mode: Mode)
             f"a list, so every later id of {tokenizer.name} would move; use --mode mask"
         )
     keys = {token: text for text, token in _vocabulary(doc)}
+    if absent := [token for token in ids if token not in keys]:
+        raise SutureError(
+            f"an entry to take out must be one that the library reads; {absent[0]} of {tokenizer.name} has "
+            "no text of its own, so no text gives it; leave it out"
+        )
     rows = hf_vocab.merges(doc) if doc["model"].get("merges") else np.empty((0, 3), np.int32)
     broken = np.isin(rows, ids) @ np.ones(3, bool)
     renamed = _renamed(doc, rows, ids) if mode == "mask" else []
@@ -112,7 +117,9 @@ def _changed(
         model["merges"] = [model["merges"][index] for index in kept]
     new = {text: _placeholder(token) for text, token in gone.items() if token in set(renamed)}
     if isinstance(model["vocab"], list):
-        model["vocab"] = [[new.get(text, text), score] for text, score in model["vocab"]]
+        names = {token: new[text] for text, token in gone.items() if text in new}
+        pieces = enumerate(model["vocab"])
+        model["vocab"] = [[names.get(place, text), score] for place, (text, score) in pieces]
     elif mode == "mask":
         model["vocab"] = {new.get(text, text): token for text, token in model["vocab"].items()}
     else:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from workbench.adapters.editing import Edited, Mode
     from workbench.normalising import Aligned
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -116,6 +117,21 @@ class HfEngine:
     def decode_each(self, ids: Sequence[int]) -> list[str | None]:
         """The file's own decoder on each id alone, special ids included."""
         return list(self.backend.decode_batch([[token] for token in ids], skip_special_tokens=False))
+
+    def without(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
+        """The tokenizer without some entries; see ``workbench.adapters.editing``."""
+        from workbench.adapters import editing_hf
+
+        return editing_hf.edit(tokenizer, self, ids, mode)
+
+    def kept_in(
+        self,
+        tokenizer: Tokenizer,  # noqa: ARG002 part of the interface
+        ids: Sequence[int],  # noqa: ARG002 likewise
+        mode: Mode,  # noqa: ARG002 likewise
+    ) -> dict[int, str]:
+        """None: the format can lose whatever it learned."""
+        return {}
 
 
 def _aligner(part: dict[str, Any]) -> Callable[[str], Aligned] | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.adapters.editing import Edited, Mode
+
 LIMIT = 128 * 2**20
 """Largest model file that is read; the largest known is an eighth of this."""
 
@@ -130,6 +132,23 @@ class SpmEngine:
     def decode_each(self, ids: Sequence[int]) -> list[str | None]:
         """The library's decoding of each id alone, which takes the added space off the first piece."""
         return list(self.processor.decode([[token] for token in ids]))
+
+    def without(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
+        """The tokenizer without some entries; see ``workbench.adapters.editing``."""
+        from workbench.adapters import editing_spm
+
+        return editing_spm.edit(tokenizer, self, ids, mode)
+
+    def kept_in(
+        self,
+        tokenizer: Tokenizer,
+        ids: Sequence[int],
+        mode: Mode,
+    ) -> dict[int, str]:
+        """Single characters of a BPE, which the library gives even where they are unused."""
+        from workbench.adapters import editing_spm
+
+        return editing_spm.letters(tokenizer, ids) if mode == "mask" else {}
 
 
 def from_path(path: str | Path, name: str | None = None) -> Tokenizer:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.adapters.editing import Edited, Mode
+
 
 LONG = 32
 """Mean length in characters from which ids are taken as bytes, which is faster but costs more a call."""
@@ -82,6 +84,21 @@ class TiktokenEngine:
         special = set(self.encoding._special_tokens.values())  # noqa: SLF001 tiktoken names no public list
         bare = [token if token in special else token - self.shift for token in ids]
         return list(self.encoding.decode_batch([[token] for token in bare]))
+
+    def without(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:  # noqa: ARG002 both leave holes
+        """The tokenizer without some entries; see ``workbench.adapters.editing``."""
+        from workbench.adapters import editing_ranks
+
+        return editing_ranks.edit(tokenizer, self, ids)
+
+    def kept_in(
+        self,
+        tokenizer: Tokenizer,  # noqa: ARG002 part of the interface
+        ids: Sequence[int],  # noqa: ARG002 likewise
+        mode: Mode,  # noqa: ARG002 likewise
+    ) -> dict[int, str]:
+        """None: the format can lose whatever it learned."""
+        return {}
 
 
 @cache

@@ -50,8 +50,7 @@ def remove(
     """
     from workbench.adapters import load
     from workbench.corpora import open_corpus
-    from workbench.edits import write
-    from workbench.removal import recost, simulate
+    from workbench.removal import simulate
 
     if (ids is None) == (ids_from is None):
         raise SutureError("entries must be named in one way; give either --ids or --ids-from")
@@ -61,8 +60,8 @@ def remove(
     texts = open_corpus(corpus, text_column=text_column, limit=limit, errors=errors)  # type: ignore[arg-type]
     for problem in texts.check():
         tell(str(problem))
-    cost = _cost(removal, texts, recost)
-    proof = None if output is None else write(removal, output, texts)
+    cost = _cost(removal, texts)
+    proof = None if output is None else _written(removal, output, texts)
     for note in removal.edited.notes if proof else ():
         tell(note)
     if as_json:
@@ -103,12 +102,20 @@ def _from(tokenizer: Tokenizer, place: Path, mode: str) -> list[int]:
     return kept
 
 
-def _cost(removal: Removal, texts: Corpus, recost: Any) -> pl.DataFrame:
+def _cost(removal: Removal, texts: Corpus) -> pl.DataFrame:
     from workbench.commands.count import Bar
+    from workbench.removal import recost
 
     with Bar(texts.size) as bar:
-        found: pl.DataFrame = recost(removal, texts, progress=bar.advance)
-    return found
+        return recost(removal, texts, progress=bar.advance)
+
+
+def _written(removal: Removal, path: Path, texts: Corpus) -> Proof:
+    from workbench.commands.count import Bar
+    from workbench.edits import write
+
+    with Bar(texts.size) as bar:
+        return write(removal, path, texts, progress=bar.advance)
 
 
 def _json(removal: Removal, texts: Corpus, cost: pl.DataFrame, proof: Proof | None) -> dict[str, Any]:
