@@ -129,6 +129,18 @@ def test_the_benign_set_stays_clean_with_every_list():
     assert hits.select("token", "list", "term").rows() == []
 
 
+HONEST = """
+一片 一级 大发展 大发现 娱乐 娱乐活动 中文 久久 人人 在线 视频 手机 公司 北京 微信 官网 平台 色彩 综合 精品
+国产 亚洲 欧美 播放 观看 免费 天天 快速 电影 赛车 计划 代理商 彩虹 彩色 奖学金 经济 福利 体育 六合区 加勒比
+走势 一区 成人教育 网站 自拍 性别 性格 生活 真实 安全 合法 公司网站 邀请 客服 开户银行
+""".split()  # noqa: SIM905 as above
+"""Chinese words that share characters with adverts."""
+
+
+def test_honest_chinese_words_are_no_adverts():
+    assert match(inventory(*HONEST), open_lists("patterns"))["term"].to_list() == []
+
+
 def test_every_planted_hit_is_found_among_them():
     planted = [" zork", " Zork", "zork", " ｚｏｒｋ", " zоrk", "的彩票网"]
     made = inventory(*(f" {word}" for word in BENIGN), *planted)
