@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import random
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -129,6 +131,29 @@ def cost_rows(runs: int) -> list[list[str]]:
          f"{line.search_s / base:.4f}" if place else "–", f"{line.cpu_s:.1f}", f"{line.rss_mb:.0f}"]
         for place, line in enumerate(found)
     ]  # fmt: skip
+
+
+def whole() -> tuple[int, float, float, float]:
+    """The whole audit with every list at hand, on all of these vocabularies in one run.
+
+    Returns:
+        Vocabularies, wall seconds, CPU seconds, peak memory in MiB.
+
+    Raises:
+        RuntimeError: the run fails.
+    """
+    named = []
+    for name, spec in NAMES.items():
+        with contextlib.suppress(vocabs.VocabMissingError):
+            named.append(f"{name}={spec or vocabs.vocab(name)}")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        command = [sys.executable, "-m", "workbench", "audit", *named, "--only", "unwanted", "-q"]
+        try:
+            done = measure([*command, "-o", str(place / "run")], stdout=place / "out")
+        except subprocess.CalledProcessError as error:
+            raise RuntimeError(f"the audit failed: {error.stderr[-400:]}") from error
+    return len(named), done.wall_s, done.cpu_s, done.rss_mb
 
 
 def inventory_of(name: str) -> Inventory:

@@ -77,9 +77,9 @@ def _one(spec: str) -> TermLists:
     if spec in PACKAGES:
         return from_package(spec)
     told = named(spec)
-    if not told.path.exists():
+    if not spec.strip() or not told.path.exists():
         raise UnknownName(
-            f"a term list must be all, {', '.join(BUILT_IN)}, or a file or folder; {spec} is none; check it"
+            f"a term list must be all, {', '.join(BUILT_IN)}, or a file or folder; {spec!r} is none; check it"
         )
     if told.path.suffix.lower() == ".toml":
         return read_families(told.path, told.said.get("name", told.path.stem), str(told.path))

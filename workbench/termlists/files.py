@@ -204,27 +204,32 @@ def _cells(lines: list[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, 
 
 def _json_rows(path: Path, content: bytes) -> Rows:
     """Rows of a list of terms or of objects, or of an object whose lists hold them."""
+    if (commas := content.count(b",")) > MAX_ROWS * len(RAW):
+        raise UnreadableFile(
+            f"a term list must have at most {MAX_ROWS:,} rows; {path} has {commas:,} parts; give fewer"
+        )
     try:
         value = json.loads(content)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableFile(
             f"a JSON term list must be well formed UTF-8; {path} is not ({str(error)[:80]}); correct it"
         ) from None
+    parts = [value] if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    if sum(len(part) for part in parts if isinstance(part, list)) > MAX_ROWS:
+        raise UnreadableFile(
+            f"a term list must have at most {MAX_ROWS:,} rows; {path} has more; give the part that is needed"
+        )
     rows: Rows = []
     if isinstance(value, dict):
         language = value.get("lang") or value.get("language")
         for key, inner in value.items():
             if isinstance(inner, list):
                 label = {"category": key} if key.lower() in LABELS else {}
-                spoken = {"language": language} if isinstance(language, str) else {}
+                spoken = {"language": language} if isinstance(language, str) and _encodable(language) else {}
                 rows += [(len(rows) + place, {**label, **spoken, **_object(each)})
                          for place, each in enumerate(inner, 1)]  # fmt: skip
     elif isinstance(value, list):
         rows = [(place, _object(each)) for place, each in enumerate(value, 1)]
-    if len(rows) > MAX_ROWS:
-        raise UnreadableFile(
-            f"a term list must have at most {MAX_ROWS:,} rows; {path} has {len(rows):,}; give the part needed"
-        )
     return rows
 
 

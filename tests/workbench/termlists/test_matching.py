@@ -101,6 +101,21 @@ def test_leetspeak_on_request_and_twins_of_letters_always():
     ]  # fmt: skip
 
 
+TWINS = {latin: other for other, latin in folding.LOOKALIKES.items()}
+
+
+@given(st.text("".join(TWINS), min_size=4, max_size=9), st.data())
+def test_any_mixed_twin_and_any_wide_twin_of_a_word_is_found(word, data):
+    first, second = data.draw(st.permutations(range(len(word))))[:2]
+    letters = list(word)
+    letters[first] = TWINS[letters[first]]  # one letter of another script, and one at least stays
+    wide = "".join(chr(ord(letter) + 0xFEE0) for letter in word)
+    assert letters[second] == word[second]
+    found = match(inventory(f" {''.join(letters)}", f" {wide}", f" {word.upper()}"), lists(word))
+    assert found["token_id"].to_list() == [0, 1, 2]
+    assert set(found["kind"].cast(pl.String)) == {"word"}
+
+
 BENIGN = """
 Scunthorpe Penistone Essex Sussex Middlesex Lightwater Clitheroe class classic classes assassin
 assassinate assess assume asset passage grass brass compass embassy massage cocktail peacock Hancock

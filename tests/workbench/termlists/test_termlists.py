@@ -127,7 +127,7 @@ def test_a_list_named_twice_is_taken_once_and_another_of_its_name_is_refused(tmp
     assert open_lists(str(tmp_path)).lists["name"].to_list() == ["a/x", "b/x"]
 
 
-@pytest.mark.parametrize("spec", ["zork", "/nowhere/list.txt", "mine.tsv#category=rude", "x#colour=red"])
+@pytest.mark.parametrize("spec", ["zork", "", "/nowhere/list.txt", "mine.tsv#category=rude", "x#colour=red"])
 def test_an_unknown_spec_is_one_sentence(spec):
     with pytest.raises(SutureError) as caught:
         open_lists(spec)
@@ -230,6 +230,19 @@ def test_ten_million_rows_are_refused_before_they_take_memory(tmp_path):
     assert peak < 3 * files.LIMIT
 
 
+@pytest.mark.parametrize(
+    "content", [b"[" + b"1," * 5_000_000 + b"1]", b'{"words": [' + b"1," * 600_000 + b"1]}"]
+)
+def test_a_long_json_list_is_refused(tmp_path, content):
+    path = write(tmp_path, "many.json", content)
+    tracemalloc.start()
+    with pytest.raises(UnreadableFile, match="at most 500,000 rows"):
+        open_lists(str(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * files.LIMIT
+
+
 def test_a_file_beyond_the_limit_is_refused_after_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LIMIT", 1000)
     with pytest.raises(UnreadableFile, match="at most 0 MB"):
@@ -250,13 +263,18 @@ def test_formulas_html_and_controls_are_data_or_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ["[" * 100_000, '{"words": ["\\ud800"]}', '{"a": 1}', "[1, null, [2]]", "{"],
+    ["[" * 100_000, "[" + "9" * 5000 + "]", '{"words": ["\\ud800"]}', '{"a": 1}', "[1, null, [2]]", "{"],
 )
 def test_odd_json_does_no_harm(tmp_path, content):
     path = write(tmp_path, "x.json", content)
     with pytest.raises(UnreadableFile) as caught:
         open_lists(str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_half_a_pair_for_a_language_is_no_language(tmp_path):
+    path = write(tmp_path, "x.json", '{"lang": "\\ud800", "words": ["zork"]}')
+    assert rows(open_lists(str(path)), "term", "language") == [("zork", "und")]
 
 
 def test_an_object_without_a_term_is_counted(tmp_path):
