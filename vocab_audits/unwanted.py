@@ -42,6 +42,7 @@ def unwanted(
     corpus: Corpus,
     *,
     lists: tuple[str, ...] = ("all",),
+    languages: tuple[str, ...] = (),
     leet: bool = False,
     top: int = 50,
 ) -> Outcome:
@@ -51,6 +52,7 @@ def unwanted(
         tokenizer: the tokenizer.
         corpus: the corpus in which entries are counted.
         lists: names and paths of term lists, as the verb ``lists`` takes them.
+        languages: codes of the languages whose terms are sought; none for all. Terms of no language stay.
         leet: read digits and signs between letters as letters too.
         top: longest entries kept of each script, and mild hits that have a finding of their own.
 
@@ -65,6 +67,8 @@ def unwanted(
     if top < 0:
         raise SutureError(f"top must be 0 or more; got {top}; give a number such as 50")
     opened = open_lists(*lists)
+    if languages:
+        opened = opened.spoken(*languages)
     inventory = tokenizer.inventory
     entries = around.searched(inventory)
     counts = count(tokenizer, corpus, by_language=False).total

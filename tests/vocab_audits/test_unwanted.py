@@ -114,6 +114,14 @@ def test_mild_hits_beyond_the_top_are_in_the_table_alone(tokenizer, listed, tmp_
         outcome(tokenizer, tmp_path, listed, top=-1)
 
 
+def test_terms_of_other_languages_are_left_out_on_request(tokenizer, listed, tmp_path):
+    assert outcome(tokenizer, tmp_path, listed, languages=("fi",)).tables["unwanted"].is_empty()
+    kept = outcome(tokenizer, tmp_path, listed, languages=("fi", "en")).tables["unwanted"]
+    assert kept.height == outcome(tokenizer, tmp_path, listed).tables["unwanted"].height == 4
+    lists = open_lists("patterns").spoken("fi")
+    assert set(lists.terms["language"]) | set(lists.patterns["language"]) == {"mul", "zxx"}
+
+
 def test_an_empty_inventory_and_an_inventory_of_no_text(listed, tmp_path):
     bare = load(builders.encoding([], special={}), "bare")
     found = outcome(bare, tmp_path, listed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,9 @@ LEDGER = pl.Schema(
 )
 """What was left out of a list; the line is counted from 1, and the text stays out, since it may hurt."""
 
+UNBOUND = ("zxx", "mul", "und")
+"""Codes of terms without a language, of several, and of one that is not known."""
+
 LONGEST = 200
 """Characters of the longest term that is taken."""
 
@@ -122,6 +125,11 @@ class TermLists:
         for table in (self.terms, self.patterns):
             hasher.update(table.write_csv().encode())
         return hasher.hexdigest()
+
+    def spoken(self, *languages: str) -> TermLists:
+        """The same lists with the terms of some languages alone, and those that are of none or of several."""
+        kept = pl.col("language").is_in([*languages, *UNBOUND])
+        return replace(self, terms=self.terms.filter(kept), patterns=self.patterns.filter(kept))
 
     def counts(self) -> pl.DataFrame:
         """Terms and shapes of each list and category: list, category, terms, languages."""
