@@ -67,25 +67,22 @@ def unwanted(
     if top < 0:
         raise SutureError(f"top must be 0 or more; got {top}; give a number such as 50")
     opened = open_lists(*lists)
-    if languages:
-        opened = opened.spoken(*languages)
-    inventory = tokenizer.inventory
+    opened = opened.spoken(*languages) if languages else opened
+    inventory, name = tokenizer.inventory, tokenizer.name
     entries = around.searched(inventory)
     counts = count(tokenizer, corpus, by_language=False).total
     hits = _filled(match(inventory, opened, leet=leet), entries, counts)
-    costs = around.words(tokenizer, opened)
-    kin = around.kin(entries, hits)
-    name = tokenizer.name
+    tables = {
+        "unwanted": hits, "unwanted_lists": _described(opened),
+        "unwanted_words": around.words(tokenizer, opened),
+        "unwanted_longest": around.longest(entries, hits, top),
+        "unwanted_pieces": around.han_pieces(entries, hits), "unwanted_kin": around.kin(entries, hits),
+    }  # fmt: skip
     findings = chain(
         _lists(name, opened), _counted(name, hits, entries.height, inventory.rows_needed, int(counts.sum())),
-        _words(name, costs), _han(name, entries, hits), _kin(name, kin),
+        _words(name, tables["unwanted_words"]), _han(name, entries, hits), _kin(name, tables["unwanted_kin"]),
     )  # fmt: skip
     subject = pl.lit(name).alias("subject")
-    tables = {
-        "unwanted": hits, "unwanted_lists": _described(opened), "unwanted_words": costs,
-        "unwanted_longest": around.longest(entries, hits, top),
-        "unwanted_pieces": around.han_pieces(entries, hits), "unwanted_kin": kin,
-    }  # fmt: skip
     return Outcome(
         pl.concat([frame(findings), _entries(name, hits, top)]),
         {key: table.select(subject, pl.all()) for key, table in tables.items()},
