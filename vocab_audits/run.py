@@ -28,7 +28,7 @@ AUDITS = Registry("suture.audits", "audit")
 
 ORDER = (
     "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "compression", "parity",
-    "optimum", "asymmetry", "morphology", "units", "exemplars", "growth", "objectives",
+    "optimum", "asymmetry", "morphology", "units", "exemplars", "growth", "objectives", "unwanted",
 )  # fmt: skip
 """Order of our own audits in a report; plugins' follow by name."""
 
@@ -163,10 +163,12 @@ def _named_files(options: Mapping[str, Any]) -> dict[str, Any]:
     """Digests of the files that options name, so that a changed file is no longer the same input."""
     found: dict[str, Any] = {}
     for name, value in options.items():
-        path = Path(value) if isinstance(value, str) and value else None
-        if path is not None and path.is_file():
-            with path.open("rb") as file:
-                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        for place, each in enumerate(value if isinstance(value, (list, tuple)) else [value]):
+            path = Path(each.partition("#")[0]) if isinstance(each, str) and each else None
+            if path is not None and path.is_file():
+                with path.open("rb") as file:
+                    key = name if isinstance(value, str) else f"{name}.{place}"
+                    found[key] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
 
 
