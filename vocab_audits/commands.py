@@ -56,6 +56,7 @@ def audit(
     Example: `suture audit tiktoken:o200k_base pkg:mistral-common/tekken_240911.json -o runs/mine`
     """
     from vocab_audits.run import Plan, read_config, run
+    from workbench.report.spreadsheets import write_tables
 
     if fail_on not in ("flag", "warn", "never"):
         raise SutureError(f"--fail-on must be flag, warn or never; got {fail_on!r}; pick one")
@@ -80,7 +81,7 @@ def audit(
                 "give the same command to go on"
             ) from None
     if csv:
-        _write_csv(made)
+        write_tables(made)
     new = _new(made.findings(), former)
     _tell(made, new, as_json)
     levels = {"flag": ["flag"], "warn": ["warn", "flag"], "never": []}[fail_on]
@@ -91,23 +92,29 @@ def audit(
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
     csv: Annotated[bool, typer.Option("--csv", help="Also write every table as CSV.")] = False,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Write what sensitive audits found in clear.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report's figures as JSON.")] = False,
 ) -> None:
     """Write the report of a run again: HTML, Markdown and JSON.
 
+    Entries and evidence of sensitive audits are masked unless --reveal is given.
+
     Example: `suture report runs/mine`
     """
+    from workbench.report.spreadsheets import write_tables
     from workbench.report.writing import write_report
 
     made = _open(folder)
     try:
-        written = write_report(made)
+        written = write_report(made, reveal=reveal)
+        if csv:
+            write_tables(made, reveal=reveal)
     except OSError as error:
         raise SutureError(
             f"a run's folder must be writable; {folder} is not ({error.strerror}); copy it elsewhere first"
         ) from None
-    if csv:
-        _write_csv(made)
     if as_json:
         typer.echo((folder / "report.json").read_text(encoding="utf-8"), nl=False)
         return
@@ -156,34 +163,6 @@ def _new(findings: pl.DataFrame, former: pl.DataFrame | None) -> pl.DataFrame:
     if former is None:
         return findings
     return findings.join(former, on=former.columns, how="anti", nulls_equal=True)
-
-
-def _write_csv(made: Run) -> None:
-    import polars as pl
-
-    from workbench.display import write_csv
-
-    folder = made.folder / "csv"
-    folder.mkdir(exist_ok=True)
-    write_csv(made.findings(), folder / "findings.csv")
-    for name in made.tables():
-        table = made.table(name)
-        lists = [column for column, kind in table.schema.items() if isinstance(kind, pl.List)]
-        write_csv(table.with_columns(_joined(table[column]) for column in lists), folder / f"{name}.csv")
-
-
-def _joined(lists: pl.Series) -> pl.Series:
-    """Each list as one text; bytes are shown as everywhere, since they need not be UTF-8."""
-    import polars as pl
-
-    from workbench.display import faithful
-
-    rows = [
-        None if row is None
-        else " | ".join(faithful(item) if isinstance(item, bytes) else str(item) for item in row)
-        for row in lists.to_list()
-    ]  # fmt: skip
-    return pl.Series(lists.name, rows, pl.String)
 
 
 def _tell(made: Run, new: pl.DataFrame, as_json: bool) -> None:

@@ -13,7 +13,7 @@ To the eye some still look alike: letters of two scripts with one shape, compose
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import regex
@@ -22,6 +22,7 @@ from workbench.characters import decoded
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SPACE, NEWLINE, TAB = "\u2423", "\u23ce", "\u21e5"
@@ -152,15 +153,48 @@ def masked(text: str) -> str:
     What comes before that letter is kept, every other character (grapheme cluster) becomes a bullet, and
     a word without a letter or digit becomes bullets throughout.
     """
-    hidden = regex.sub(r"\S+", lambda match: _masked_word(match.group()), text)
+    hidden = regex.sub(r"\S+", _masked_match, text)
     return readable(hidden.encode("utf-8", "surrogatepass"))
+
+
+def _masked_match(match: regex.Match[str]) -> str:
+    return _masked_word(match.group())
 
 
 def _masked_word(word: str) -> str:
     clusters: list[str] = regex.findall(r"\X", word)
     first = next((index for index, cluster in enumerate(clusters) if cluster[0].isalnum()), -1)
     kept = first + 1
-    return "".join(clusters[:kept]) + BULLET * (len(clusters) - kept)
+    return "".join(clusters[:kept]) + "".join(map(_bullet, clusters[kept:]))
+
+
+def _bullet(cluster: str) -> str:
+    return cluster if "\udc80" <= cluster <= "\udcff" else BULLET  # how Python carries an undecodable byte
+
+
+def masked_bytes(piece: bytes) -> bytes:
+    """Bytes whose text is masked as by ``masked``; a byte that is not UTF-8 stays, for it spells nothing."""
+    hidden: str = regex.sub(r"\S+", _masked_match, _text(piece))
+    return hidden.encode("utf-8", "surrogateescape")
+
+
+def masked_column(values: pl.Series) -> pl.Series:
+    """Texts or bytes with each word masked, in lists too; null stays null and the type stays what it is.
+
+    Numbers, truth values, dates and categories are given back as they are; of another nested type, nothing.
+    """
+    kind = values.dtype
+    if isinstance(kind, pl.List):
+        rows = [None if row is None else masked_column(row).to_list() for row in values]
+        return pl.Series(values.name, rows, kind)
+    if kind not in (pl.String, pl.Binary):
+        return pl.Series(values.name, [None] * len(values), kind) if kind.is_nested() else values
+    mask: Callable[[Any], Any] = masked if kind == pl.String else masked_bytes
+    once = values.drop_nulls().unique()
+    hidden = pl.Series([mask(value) for value in once.to_list()], dtype=kind)
+    table = pl.DataFrame({"clear": once, "hidden": hidden}, schema={"clear": kind, "hidden": kind})
+    found = values.to_frame("clear").join(table, on="clear", how="left", maintain_order="left")
+    return found["hidden"].alias(values.name)
 
 
 def csv_safe(cells: pl.Series) -> pl.Series:

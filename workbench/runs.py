@@ -73,6 +73,27 @@ class Run:
             [pl.col(key).cast(kind) for key, kind in SCHEMA.items()]
         )
 
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Audits whose tokens and evidence are masked wherever they are shown."""
+        return tuple(each["name"] for each in self.manifest.get("audits", []) if each.get("sensitive"))
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Audits that this view of the run masks: none, for these are the run's exact contents."""
+        return ()
+
+    @property
+    def exact(self) -> Run:
+        """The run with nothing masked."""
+        return self
+
+    def writer(self, table: str) -> str | None:
+        """The audit that a table is of: the longest name that the table's is or begins with."""
+        names = [each["name"] for each in self.manifest.get("audits", [])]
+        own = [name for name in names if table == name or table.startswith(f"{name}_")]
+        return max(own, key=len, default=None)
+
     def tables(self) -> list[str]:
         """Names of the larger tables."""
         return sorted(path.stem for path in (self.folder / "tables").glob("*.parquet"))

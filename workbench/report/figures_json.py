@@ -9,6 +9,7 @@ import polars as pl
 
 from workbench.display import faithful
 from workbench.report.blocks import KEY, split
+from workbench.report.masking import notice
 from workbench.report.sections import counts
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def as_json(run: Run) -> dict[str, Any]:
     """The figures of a run as plain objects, for programs; what has no value is null, never NaN.
 
     Each audit has ``figures`` (values by subject) and ``listed`` (the first rows of what is listed, each
-    with its token's bytes in hexadecimal). Times and machine are left out, so equal runs give equal objects.
+    with its token's bytes in hexadecimal, unless it is masked). Times and machine are left out, so equal runs
+    give equal objects.
     """
     findings, manifest = run.findings(), run.manifest
     described = {audit["name"]: audit for audit in manifest.get("audits", [])}
@@ -43,8 +45,12 @@ def as_json(run: Run) -> dict[str, Any]:
         "lexicon": manifest.get("lexicon"),
         "skipped": manifest.get("skipped", []),
         "counts": counts(findings),
+        **({"masking": said} if (said := notice(run)) else {}),
         "audits": [
-            {**described.get(name, {"name": name}), **_audit_as_json(findings.filter(audit=name))}
+            {
+                **described.get(name, {"name": name}),
+                **_audit_as_json(findings.filter(audit=name), masked=name in run.hidden),
+            }
             for name in names
         ],
         "tables": {name: {"rows": table_size(run, name)[0]} for name in run.tables()},
@@ -59,7 +65,7 @@ def table_size(run: Run, name: str) -> tuple[int, list[str]]:
     return int(scan.select(pl.len()).collect().item()), scan.collect_schema().names()
 
 
-def _audit_as_json(findings: pl.DataFrame) -> dict[str, Any]:
+def _audit_as_json(findings: pl.DataFrame, *, masked: bool) -> dict[str, Any]:
     single, listed = split(findings)
     figures: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in single.iter_rows(named=True):
@@ -67,7 +73,10 @@ def _audit_as_json(findings: pl.DataFrame) -> dict[str, Any]:
         _add(figures.setdefault(key, _known(FIGURE, key) | {"values": {}}), row)
     lists = [
         _known(LIST, key)
-        | {"total": part.height, "rows": list(map(_row, part.head(LISTED).iter_rows(named=True)))}
+        | {
+            "total": part.height,
+            "rows": [_row(row, masked=masked) for row in part.head(LISTED).iter_rows(named=True)],
+        }
         for key, part in listed.group_by(LIST, maintain_order=True)
     ]
     return {"counts": counts(findings), "figures": list(figures.values()), "listed": lists}
@@ -85,7 +94,9 @@ def _add(figure: dict[str, Any], row: dict[str, Any]) -> None:
             figure.setdefault(key, {})[row["subject"]] = row[name]
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: dict[str, Any], *, masked: bool) -> dict[str, Any]:
     token = row.pop("token")
     kept = {key: value for key, value in row.items() if value is not None and key not in ("audit", *LIST)}
-    return kept | ({} if token is None else {"token": faithful(token), "token_hex": token.hex()})
+    if token is None:
+        return kept
+    return kept | {"token": faithful(token)} | ({} if masked else {"token_hex": token.hex()})

@@ -17,7 +17,7 @@ class Look(NamedTuple):
     """One audit's part of a run.
 
     Attributes:
-        run: the run.
+        run: the run, in which sensitive audits are masked already.
         findings: that audit's findings.
         subjects: inventories, in the order of their columns.
         top: rows at most in a list.
@@ -42,6 +42,10 @@ class Look(NamedTuple):
             return None
         table = self.run.table(name)
         return table if set(columns) <= set(table.columns) else None
+
+    def counted(self, name: str, *columns: str) -> pl.DataFrame | None:
+        """As ``table``, but never masked: for counts of distinct terms, no text of which is to be shown."""
+        return self._replace(run=self.run.exact).table(name, *columns)
 
     def named(self, *prefixes: str) -> list[str]:
         """Measures that begin with one of these."""

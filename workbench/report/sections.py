@@ -11,6 +11,7 @@ from workbench.report.blocks import KEY, Block, figures, listing, preview, split
 from workbench.report.cells import label, shown
 from workbench.report.drawing import draw
 from workbench.report.looks import Look
+from workbench.report.masking import notice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +36,7 @@ class Section(NamedTuple):
         counts: findings of each severity.
         blocks: its tables and drawings.
         languages: tables of single measures by language.
+        notice: what is masked in it and how it is read, or that it is shown in clear.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Section(NamedTuple):
     counts: dict[str, int]
     blocks: list[Block]
     languages: list[Block]
+    notice: str = ""
 
 
 def sections(run: Run, subjects: tuple[str, ...], top: int) -> list[Section]:
@@ -70,6 +73,8 @@ def _section(about: Mapping[str, Any], look: Look) -> Section:
     single, listed = split(left)
     blocks = [*drawn.blocks, *_lists(listed, look.top), *_figures(single, look, folded=bool(drawn.blocks))]
     blocks += _tables(name, look, set(drawn.tables))
+    if name in look.run.hidden:
+        blocks = list(map(_unhinted, blocks))
     return Section(
         shown(name, 80),
         shown(about.get("title") or label(name)),
@@ -78,7 +83,17 @@ def _section(about: Mapping[str, Any], look: Look) -> Section:
         counts(look.findings),
         blocks,
         list(_by_language(single, look)),
+        shown(notice(look.run, [name])),
     )
+
+
+def _unhinted(block: Block) -> Block:
+    """A block whose tokens are masked, without the bytes of the mask for the pointer."""
+    groups = [
+        group._replace(rows=[[cell._replace(hint=None) for cell in row] for row in group.rows])
+        for group in block.table.groups
+    ]
+    return block._replace(table=block.table._replace(groups=groups))
 
 
 def counts(findings: pl.DataFrame) -> dict[str, int]:

@@ -50,8 +50,8 @@ def kinds(findings: pl.DataFrame) -> pl.DataFrame:
     return kinds.sort("severity", descending=True, maintain_order=True)
 
 
-def concerns(findings: pl.DataFrame, top: int) -> Iterator[Concern]:
-    """The first of the kinds, in words."""
+def concerns(findings: pl.DataFrame, top: int, hidden: Sequence[str] = ()) -> Iterator[Concern]:
+    """The first of the kinds, in words; the audits in ``hidden`` are masked."""
     for row in kinds(findings).head(top).iter_rows(named=True):
         alone = row["times"] == 1
         value = number(row["value"]) if row["value"] is not None and alone else ""
@@ -66,7 +66,10 @@ def concerns(findings: pl.DataFrame, top: int) -> Iterator[Concern]:
             f"{value} {shown(row['unit'] or '', 80)}".strip() if value else "",
             "the first: " * (not alone and any(reasons))
             + ": ".join(shown(reason, 300) for reason in reasons if reason),
-            [token_cell(token) for token in row["token"]],
+            [
+                cell._replace(hint=None) if row["audit"] in hidden else cell
+                for cell in map(token_cell, row["token"])
+            ],
         )
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from workbench.report.cells import number, shown
 from workbench.report.figures_json import as_json, table_size
+from workbench.report.masking import masked_run, notice
 from workbench.report.sections import counts, sections
 from workbench.report.verdict import concerns, key_figures, kinds
 
@@ -30,14 +31,16 @@ ROWS = (50, 20, 8, 3, 1)
 SUMMARY_ROWS, SUMMARY_COLUMNS, SUMMARY_ROOM = 15, 8, 40
 
 
-def write_report(run: Run) -> list[Path]:
+def write_report(run: Run, *, reveal: bool = False) -> list[Path]:
     """Writes ``report.html``, ``summary.md`` and ``report.json`` into a run's folder.
 
     All three are made from the run's files alone, and the same run gives the same bytes. The page holds at
-    most ``LIMIT`` bytes; what its lists leave out is counted and lies in the run's tables.
+    most ``LIMIT`` bytes; what its lists leave out is counted and lies in the run's tables. Tokens and
+    evidence of sensitive audits are masked.
 
     Args:
         run: a finished run.
+        reveal: show what sensitive audits found in clear.
 
     Returns:
         The paths written.
@@ -45,6 +48,7 @@ def write_report(run: Run) -> list[Path]:
     Raises:
         UnreadableFile: a table of the run is missing or damaged.
     """
+    run = masked_run(run, reveal=reveal)
     said = _clean(run.manifest)
     texts = {
         "report.html": _page(run, said),
@@ -140,7 +144,7 @@ def _file(run: Run, name: str) -> tuple[str, int, list[str]]:
 def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
     findings = run.findings()
     names = [subject["name"] for subject in said.get("subjects", [])]
-    listed = list(concerns(findings, top))
+    listed = list(concerns(findings, top, run.hidden))
     command = [shown(str(word), 4000) for word in run.manifest.get("command", [])]
     return {
         "room": max(20, 20 * top),
@@ -149,6 +153,7 @@ def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
         "corpus": said.get("corpus"),
         "lexicon": said.get("lexicon"),
         "skipped": said.get("skipped", []),
+        "notice": shown(notice(run)),
         "counts": counts(findings),
         "concerns": listed,
         "unlisted": kinds(findings).height - len(listed),
