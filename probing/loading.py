@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from probing.families import Family
+    from probing.architectures import Family
     from workbench.weights import Weights
 
 

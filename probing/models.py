@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from probing.families import Family, family_of, found
+from probing.architectures import Family, family_of, found
 from probing.loading import loaded
 from probing.places import folder_of
 from workbench.errors import MissingExtra, SutureError, UnreadableFile
