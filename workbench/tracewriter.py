@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     States = NDArray[np.float16] | NDArray[np.float32]
 
 KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+LARGEST = float(np.finfo(np.float16).max)
 COPY_ROWS = 1024
 """Rows that are held while a file is rewritten in 32 bits."""
 
@@ -95,6 +96,18 @@ class TraceWriter:
                 "choose another"
             ) from None
         return None
+
+    @property
+    def texts(self) -> int:
+        """Texts of the parts that are whole."""
+        return sum(int(part["texts"]) for part in self._done)
+
+    def restart(self) -> None:
+        """Drops what a stopped run has left, to begin with the first part."""
+        if self.part or self.batch:
+            self.abandon()
+            self.part, self.batch, self.kept, self._done = 0, 0, {}, []
+            self.begin(replace=True)
 
     def open_part(self, units: pl.DataFrame, texts: pl.DataFrame) -> None:
         """Begins the next part, or goes on with it.
@@ -235,13 +248,12 @@ class _Layer:
         """Writes rows at their places."""
         if not len(rows):
             return
-        with np.errstate(over="ignore"):
-            half = states.astype(np.float16, copy=False)
-        fits = bool(np.isfinite(half).all())
+        # Numbers that are given in 16 bits fit, whatever they are.
+        fits = states.dtype == np.float16 or bool((np.abs(states) <= LARGEST).all())
         if not fits and self.dtype == "F16":
             self._widen()
         kind = KINDS[self.dtype]
-        data = np.ascontiguousarray(half if fits else states, kind)
+        data = np.ascontiguousarray(states.astype(np.float16, copy=False) if fits else states, kind)
         width = self.shape[1] * kind.itemsize
         edges = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
         for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
