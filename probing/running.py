@@ -178,10 +178,10 @@ class Pass:
             if number < self.writer.batch:
                 continue
             self._batch(made, batch, stored, hooks)
-            self.progress(self.counts["bytes"] + size * (number + 1) // len(made.batches))
             if time.monotonic() - noted > KEEP_SECONDS:
                 self.writer.keep(number + 1, self._state())
                 noted = time.monotonic()
+            self.progress(self.counts["bytes"] + size * (number + 1) // len(made.batches))
         for name, value in (
             ("selected", made.selected), ("windowed", made.windowed), ("cut", made.cut), ("bytes", size),
         ):  # fmt: skip
