@@ -170,7 +170,7 @@ def plan(
     tokens = tokens_of(cuts, words)
     counts = np.bincount(tokens.text, minlength=len(texts)) if len(texts) else np.empty(0, np.int64)
     windows, home = windows_of(counts, layout.room, layout.step, causal=layout.causal)
-    unit, home, cut = _grouped(tokens, windows, home, layout.pooling)
+    unit, home, cut = _grouped(tokens, windows, home, layout)
     contents = [text.content for text in texts]
     if layout.pooling == "token":
         frame = token_units(tokens, words, pieces, len(texts))
@@ -202,22 +202,27 @@ def plan(
     return Plan(table, frame.filter(pl.Series(keep)), tokens, windows, batches, selected, windowed, cut)
 
 
-def _grouped(tokens: Tokens, windows: Windows, home: Ints, pooling: Pooling) -> tuple[Ints, Ints, int]:
-    """Each token's unit or -1, its window, and how many words no window holds whole."""
-    if pooling == "token":
+def _grouped(tokens: Tokens, windows: Windows, home: Ints, layout: Layout) -> tuple[Ints, Ints, int]:
+    """Each token's unit or -1, its window, and how many words their window does not hold whole.
+
+    All tokens of a word are taken from one window: that of its middle token, or for a causal model of its
+    last. Either holds every word that is no longer than what two windows share.
+    """
+    if layout.pooling == "token":
         return np.arange(len(tokens.ids)), home, 0
     inside = np.flatnonzero(tokens.word >= 0)
-    starts = np.diff(tokens.word[inside], prepend=-1) > 0
-    unit = np.full(len(tokens.ids), -1)
-    unit[inside] = np.cumsum(starts) - 1
-    # All tokens of a word are taken from the window of its first one.
-    home = home.copy()
-    home[inside] = home[inside[starts]][unit[inside]]
-    whole = np.arange(len(home)) < windows.first[home] + windows.size[home]
-    lost = (unit >= 0) & ~whole
+    starts = np.flatnonzero(np.diff(tokens.word[inside], prepend=-1) > 0)
+    ends = np.append(starts[1:], len(inside)) - 1
+    anchor = ends if layout.causal else (starts + ends) // 2
+    number = np.repeat(np.arange(len(starts)), ends - starts + 1)
+    unit, home = np.full(len(tokens.ids), -1), home.copy()
+    unit[inside] = number
+    home[inside] = home[inside[anchor]][number]
+    place = np.arange(len(home)) - windows.first[home]
+    lost = (unit >= 0) & ((place < 0) | (place >= windows.size[home]))
     cut = len(np.unique(unit[lost]))
     unit[lost] = -1
-    return _picked(unit, pooling), home, cut
+    return _picked(unit, layout.pooling), home, cut
 
 
 def _picked(unit: Ints, pooling: Pooling) -> Ints:

@@ -249,8 +249,9 @@ def test_a_windows_states_are_those_of_its_own_text(opened, kind, room, step, tm
             assert edge[holds.index(number)] >= max(edge) - 1
 
 
-def test_a_word_is_taken_whole_from_one_window(opened, tmp_path):
-    model = opened("roberta")
+@pytest.mark.parametrize("kind", ["roberta", "gpt2"])
+def test_a_word_is_taken_whole_from_one_window(opened, kind, tmp_path):
+    model = opened(kind)
     text = "quizzical jumbled vexing " * 20
     tokens = capture(model, [text], tmp_path / "a", window=20, stride=9)
     trace = capture(model, [text], tmp_path / "b", window=20, stride=9, pooling="mean")
