@@ -22,7 +22,7 @@ REVEAL = "each word keeps its first letter alone; `suture report RUN --reveal` w
 LABELS = frozenset(
     {
         "subject", "audit", "measure", "variant", "unit", "severity", "language", "list", "category", "group",
-        "kind", "via", "script", "status",
+        "kind", "via", "script", "status", "context", "matching", "first", "second",
     }
 )  # fmt: skip
 """Columns that name groups of rows and never hold a term; those of other names are masked."""
