@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from workbench.trace import Trace
+
 FIGURES = (
     "units", "finite", "norm", "norm2", "zero", "cosines0", "cos0", "cosines_previous", "cos_previous"
 )  # fmt: skip
@@ -137,3 +139,19 @@ def _mean(total: float, count: float) -> float | None:
 def _order(layer: str) -> tuple[int, str]:
     number, _, kind = layer.partition(".")
     return int(number), kind
+
+
+def of_trace(trace: Trace, most: int = 1 << 24) -> Drift:
+    """The same sums from the states of a trace, a stretch of its units at a time.
+
+    Args:
+        trace: the trace.
+        most: bytes of 32-bit floats of a layer at a time.
+    """
+    found = Drift()
+    step = max(1, most // (4 * max(trace.widths.values(), default=1)))
+    for start in range(0, len(trace), step):
+        for layer in trace.layers:
+            rows = torch.from_numpy(trace.states(layer, slice(start, start + step)))
+            found(layer, rows, pl.DataFrame())
+    return found

@@ -69,6 +69,41 @@ def test_no_module_of_core_or_audits_loads_a_model_library():
     assert not loaded & HEAVY
 
 
+VOCABULARY_VERBS = sorted(
+    value.partition(":")[0]
+    for value in POINTS["suture.commands"].values()
+    if not value.startswith("probing.")
+)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "from workbench.cli import build; build()",
+        "\n".join(f"import {module}" for module in VOCABULARY_VERBS),
+    ],
+    ids=["the command line", "vocabulary verbs"],
+)
+def test_vocabulary_verbs_load_no_model_library(statements):
+    """The command line knows the verbs that run models too, and loads nothing for them."""
+    assert not loaded_after(statements) & {"torch", "transformers", "sklearn", "umap"}
+
+
+def test_a_vocabulary_verb_runs_without_a_model_library(tmp_path):
+    ask = (
+        "from workbench.cli import build\n"
+        "from typer.testing import CliRunner\n"
+        f"path = {str(tmp_path / 'tokenizer.json')!r}\n"
+        "import tokenizers\n"
+        "made = tokenizers.Tokenizer(tokenizers.models.WordLevel({'the': 0, '?': 1}, unk_token='?'))\n"
+        "made.save(path)\n"
+        "for words in (['show', path], ['segment', 'the', '--with', path], ['count', path]):\n"
+        "    answer = CliRunner().invoke(build(), words)\n"
+        "    assert answer.exit_code == 0, (words, answer.output, answer.exception)\n"
+    )
+    assert not loaded_after(ask) & {"torch", "transformers"}
+
+
 def test_imports_go_one_way():
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     assert [contract["layers"] for contract in contracts if contract["type"] == "layers"] == [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.commands.printing import console, put_json, put_parquet, table, tell
+from workbench.commands.printing import Bar, console, put_json, put_parquet, table, tell
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
@@ -92,27 +92,3 @@ def _entries(counts: Counts) -> pl.DataFrame:
             ).select(pl.lit(language).alias("language"), "token_id", "count")
         )
     return pl.concat(parts)
-
-
-class Bar:
-    """Progress in bytes on standard error, where that is a terminal."""
-
-    def __init__(self, size: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-        talk = Console(stderr=True)
-        columns = (BarColumn(bar_width=24), DownloadColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal)
-        self._task = self._progress.add_task("", total=size)
-
-    def advance(self, read: int) -> None:
-        """Goes on by so many bytes."""
-        self._progress.advance(self._task, read)
-
-    def __enter__(self) -> Bar:  # noqa: PYI034 no subclass of it
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
@@ -53,6 +53,34 @@ def put_parquet(frame: pl.DataFrame, path: Path, what: str) -> None:
             f"the {what} must be written to a place that is writable; {path} is not ({error.strerror}); "
             "choose another with -o"
         ) from None
+
+
+class Bar:
+    """Progress in bytes on standard error, where that is a terminal."""
+
+    def __init__(self, size: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+        talk = Console(stderr=True)
+        columns = (BarColumn(bar_width=24), DownloadColumn(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal)
+        self._task = self._progress.add_task("", total=size)
+
+    def advance(self, read: int) -> None:
+        """So many bytes more are done."""
+        self._progress.advance(self._task, read)
+
+    def reach(self, done: int, size: int) -> None:
+        """So many bytes are done, of so many in all."""
+        self._progress.update(self._task, completed=done, total=size)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
 
 
 def console() -> Console:

@@ -103,7 +103,7 @@ def _from(tokenizer: Tokenizer, place: Path, mode: str) -> list[int]:
 
 
 def _cost(removal: Removal, texts: Corpus) -> pl.DataFrame:
-    from workbench.commands.count import Bar
+    from workbench.commands.printing import Bar
     from workbench.removal import recost
 
     with Bar(texts.size) as bar:
@@ -111,7 +111,7 @@ def _cost(removal: Removal, texts: Corpus) -> pl.DataFrame:
 
 
 def _written(removal: Removal, path: Path, texts: Corpus) -> Proof:
-    from workbench.commands.count import Bar
+    from workbench.commands.printing import Bar
     from workbench.edits import write
 
     with Bar(texts.size) as bar:
