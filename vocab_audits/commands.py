@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path  # noqa: TC003 a verb's types are read when it is called
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from workbench.errors import SutureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    import polars as pl
-
+    from vocab_audits.batch import Carried
     from workbench.runs import Run
 
 SPECS = (
@@ -28,9 +24,11 @@ def audit(
     specs: Annotated[
         list[str] | None, typer.Argument(help=SPECS, metavar="SPEC…", show_default=False)
     ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the run.")] = Path("runs/audit"),
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder of the run; by default runs/audit.")
+    ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="An audit.toml: tokenizers, only, corpus, lexicon, [options.AUDIT].")
+        Path | None, typer.Option(help="An audit.toml, which may say all of this and [options.AUDIT].")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="An audit to run; may be repeated.")] = None,
     corpus: Annotated[
@@ -43,49 +41,41 @@ def audit(
         list[str] | None, typer.Option(help="Morph lexicon: embedded, a file or folder; may be repeated.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of other things at -o.")] = False,
-    fail_on: Annotated[str, typer.Option(help="Exit with 1 at findings of: flag, warn, never.")] = "never",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do all work anew, reusing nothing.")] = False,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Exit with 1 at findings of: flag, warn, never.", show_default="never")
+    ] = None,
     baseline: Annotated[Path | None, typer.Option(help="A former run whose findings do not count.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write every table as CSV.")] = False,
+    sarif: Annotated[Path | None, typer.Option(help="Also write findings as SARIF 2.1.0 here.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write findings as JUnit's XML here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
     """Audit tokenizers into one run with tables and a report.
 
-    A run that was stopped goes on where it was when the same command is given again.
+    A run that was stopped goes on where it was when the same command is given again; one that is
+    repeated does only the work whose input has changed.
 
     Example: `suture audit tiktoken:o200k_base pkg:mistral-common/tekken_240911.json -o runs/mine`
     """
-    from vocab_audits.run import Plan, read_config, run
-    from workbench.report.spreadsheets import write_tables
+    from vocab_audits.batch import carry_out
+    from vocab_audits.progress import Progress
+    from vocab_audits.requests import Request
 
-    if fail_on not in ("flag", "warn", "never"):
-        raise SutureError(f"--fail-on must be flag, warn or never; got {fail_on!r}; pick one")
-    settings = read_config(config) if config else {}
-    plan = Plan(
-        tuple(specs or settings.get("tokenizers", ())),
-        tuple(name for text in only or settings.get("only", ()) for name in text.split(",")),
-        corpus or settings.get("corpus", "embedded"),
-        limit or settings.get("limit"),
-        settings.get("options", {}),
-        text_column or settings.get("text_column", "text"),
-        errors or settings.get("errors", "strict"),  # type: ignore[arg-type]  # checked where it opens
-        tuple(lexicon or settings.get("lexicon", Plan.lexicon)),
-    )
-    former = _keys(_open(baseline).findings()) if baseline else None
-    with _Progress(quiet) as shown:
-        try:
-            made = run(plan, output, ["suture", *sys.argv[1:]], shown.tell, replace=replace)
-        except KeyboardInterrupt:
-            raise SutureError(
-                "the audit was stopped before it was whole; what is done is kept; "
-                "give the same command to go on"
-            ) from None
-    if csv:
-        write_tables(made)
-    new = _new(made.findings(), former)
-    _tell(made, new, as_json)
-    levels = {"flag": ["flag"], "warn": ["warn", "flag"], "never": []}[fail_on]
-    if new["severity"].is_in(levels).any():
+    given = {
+        "tokenizers": specs, "output": output, "only": only, "corpus": corpus, "text_column": text_column,
+        "errors": errors, "limit": limit, "lexicon": lexicon, "replace": replace, "fresh": fresh,
+        "fail_on": fail_on, "baseline": baseline, "csv": csv, "sarif": sarif, "junit": junit,
+    }  # fmt: skip
+    request = Request.of(config, given)
+    with Progress(quiet) as shown:
+        carried = carry_out(request, ["suture", *sys.argv[1:]], shown.tell)
+    if as_json:
+        typer.echo(json.dumps(carried.summary(), ensure_ascii=False, indent=1))
+    else:
+        _tell(carried)
+    if carried.verdict.failing.height:
         raise typer.Exit(1)
 
 
@@ -154,64 +144,9 @@ def _open(folder: Path) -> Run:
     return Run.open(folder)
 
 
-def _keys(findings: pl.DataFrame) -> pl.DataFrame:
-    return findings.select("subject", "audit", "measure", "variant", "token", "language", "severity")
-
-
-def _new(findings: pl.DataFrame, former: pl.DataFrame | None) -> pl.DataFrame:
-    """Findings that a former run did not have; all of them without one."""
-    if former is None:
-        return findings
-    return findings.join(former, on=former.columns, how="anti", nulls_equal=True)
-
-
-def _tell(made: Run, new: pl.DataFrame, as_json: bool) -> None:
-    counts = {level: int((new["severity"] == level).sum()) for level in ("flag", "warn", "info")}
-    where = {
-        "run": str(made.folder),
-        "report": str(made.folder / "report.html"),
-        "findings": str(made.folder / "findings.parquet"),
-    }
-    if as_json:
-        result: dict[str, Any] = {**where, "counts": counts, "skipped": made.manifest["skipped"]}
-        typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
-        return
-    for item in made.manifest["skipped"]:
-        typer.echo(f"skipped {item['what']}: {item['why']}", err=True)
+def _tell(carried: Carried) -> None:
+    counts = carried.counts
+    for line in carried.talk():
+        typer.echo(line, err=True)
     typer.echo(f"flagged: {counts['flag']}, warned of: {counts['warn']}, figures: {counts['info']}")
-    typer.echo(f"report: {where['report']}")
-
-
-class _Progress:
-    """A progress bar on standard error, or plain silence."""
-
-    def __init__(self, quiet: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            disable=quiet or not console.is_terminal,
-            transient=True,
-        )
-        self._task = self._bar.add_task("starting", total=None)
-        self._plain: Callable[[str], None] = lambda text: None if quiet else typer.echo(text, err=True)
-        self._terminal = console.is_terminal
-
-    def tell(self, label: str, done: int, total: int) -> None:
-        """Shows what begins now."""
-        self._bar.update(self._task, description=label[:44].ljust(44), completed=done, total=total)
-        if not self._terminal:
-            self._plain(label)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+    typer.echo(f"report: {carried.made.run.folder / 'report.html'}")

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vocab_audits.gathering import able, about_any, card, fitting, gather, identity
+from vocab_audits.inputs import makers, named_files
+from workbench import since
+from workbench.assembling import Former
 from workbench.audit import Audit, Outcome
-from workbench.errors import MissingExtra, SutureError
+from workbench.errors import MissingExtra, SutureError, UnreadableFile
 from workbench.registry import Registry
 from workbench.runs import Run, RunWriter, environment, piece_key
 from workbench.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from workbench.corpora import Corpus
     from workbench.corpusrows import Errors
     from workbench.lexicon import MorphLexicon
+    from workbench.review import Review
     from workbench.segmentation import Segmenter
 
 AUDITS = Registry("suture.audits", "audit")
@@ -80,35 +82,6 @@ class Means(NamedTuple):
     lexicon: MorphLexicon | None = None
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Reads an ``audit.toml``: tokenizers, only, corpus, limit, lexicon and ``[options.AUDIT]``.
-
-    Raises:
-        SutureError: not TOML, or with a key that means nothing.
-    """
-    try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SutureError(f"a config must be TOML in UTF-8; {path} is not ({error}); correct it") from None
-    known = {
-        "tokenizers": list,
-        "only": list,
-        "corpus": str,
-        "text_column": str,
-        "errors": str,
-        "limit": int,
-        "lexicon": list,
-        "options": dict,
-    }
-    for key, value in config.items():
-        if key not in known or not isinstance(value, known[key]):
-            raise SutureError(
-                "a config holds tokenizers, only, lexicon (lists), corpus (text), limit (number) and "
-                f"[options.AUDIT]; {path} has {key} = {value!r}; correct it"
-            )
-    return config
-
-
 def chosen(only: Sequence[str]) -> list[Audit]:
     """The audits asked for, or all that are installed but for those that run on request only.
 
@@ -141,10 +114,12 @@ def pieces(audits: Sequence[Audit], means: Means, plan: Plan) -> list[Piece]:
             f"options must be for an audit of this run; got some for {', '.join(sorted(stray))}; "
             "correct the config or --only"
         )
-    found = []
+    found, code = [], makers()
     for audit in audits:
         options = audit.configured(plan.options.get(audit.name, {}))
-        inputs: dict[str, Any] = _named_files(options)
+        inputs: dict[str, Any] = {"code": code, "files": named_files(options)}
+        if audit.inputs is not None:
+            inputs["own"] = audit.inputs(options)
         if means.corpus and "corpus" in audit.needs:
             inputs["corpus"] = (means.corpus.digest, plan.limit)
         if means.lexicon and "lexicon" in audit.needs:
@@ -156,19 +131,6 @@ def pieces(audits: Sequence[Audit], means: Means, plan: Plan) -> list[Piece]:
                 audit=audit.name, version=audit.version, options=options, about=about, inputs=inputs
             )
             found.append(Piece(audit, segmenter, options, key))
-    return found
-
-
-def _named_files(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Digests of the files that options name, so that a changed file is no longer the same input."""
-    found: dict[str, Any] = {}
-    for name, value in options.items():
-        for place, each in enumerate(value if isinstance(value, (list, tuple)) else [value]):
-            path = Path(each.partition("#")[0]) if isinstance(each, str) and each else None
-            if path is not None and path.is_file():
-                with path.open("rb") as file:
-                    key = name if isinstance(value, str) else f"{name}.{place}"
-                    found[key] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
 
 
@@ -187,6 +149,20 @@ def perform(piece: Piece, means: Means) -> Outcome:
     return piece.audit(*[have[need] for need in piece.audit.needs], **piece.options)
 
 
+class Made(NamedTuple):
+    """A run, and what of it was not done anew.
+
+    Attributes:
+        run: the run.
+        reused: pieces of work that a finished or a stopped run had done before.
+        done: pieces done now.
+    """
+
+    run: Run
+    reused: int
+    done: int
+
+
 def run(
     plan: Plan,
     folder: Path,
@@ -194,26 +170,31 @@ def run(
     progress: Callable[[str, int, int], None] = lambda *_: None,
     *,
     replace: bool = False,
-) -> Run:
+    fresh: bool = False,
+    baseline: Run | None = None,
+    review: Review | None = None,
+) -> Made:
     """Runs a plan into a folder.
 
     Args:
         plan: what to do.
-        folder: the run's folder; a former run there is replaced when this one is whole.
+        folder: the run's folder; a former run there is replaced when this one is whole, and lends this one
+            the pieces of work whose input is the same.
         command: the command line, for the record.
         progress: told what begins, how many pieces are done, and of how many.
         replace: replace a former run there even if it holds what this one will not.
+        fresh: do all work anew.
+        baseline: a run to compare with, or None for the former one there.
+        review: what people decided about findings, for the report.
 
     Returns:
-        The run, with its reports written.
+        The run, with its reports written, and how much of it was reused.
 
     Raises:
         SutureError: bad input; the pieces done are kept for another start.
     """
-    from workbench.report.writing import write_report
-
     writer = RunWriter(folder)
-    writer.begin()
+    writer.begin(fresh=fresh)
     try:
         started = time.monotonic()
         audits = chosen(plan.only)
@@ -228,7 +209,7 @@ def run(
         if not replace:
             _keeps_former(folder, loaded.segmenters, audits)
         work = pieces(audits, means, plan)
-        seconds = _performed(writer, work, means, progress)
+        seconds = _performed(writer, work, means, progress, fresh=fresh)
         progress("writing the report", len(work), len(work))
         manifest = {
             "command": list(command),
@@ -240,24 +221,62 @@ def run(
             "environment": environment(),
             "seconds": {"cpu": seconds, "wall": round(time.monotonic() - started, 3)},
         }
-        write_report(writer.finish([piece.key for piece in work], manifest))
+        _written(writer, [piece.key for piece in work], manifest, baseline, review)
     except BaseException:
         writer.leave()
         raise
-    return writer.publish()
+    return Made(writer.publish(), len(work) - len(seconds), len(seconds))
+
+
+def _written(
+    writer: RunWriter,
+    keys: list[str],
+    manifest: dict[str, Any],
+    baseline: Run | None,
+    review: Review | None,
+) -> None:
+    """Assembles the run, compares it with a former one, and writes its reports."""
+    from workbench.report.writing import write_report
+
+    compared = _compared(writer, keys, manifest, baseline)
+    made = writer.finish(keys, {**manifest, "since": compared and compared.summary})
+    if compared:
+        compared.changes.write_parquet(made.folder / "since.parquet")
+    write_report(made, review=review)
+
+
+def _compared(
+    writer: RunWriter, keys: Sequence[str], manifest: Mapping[str, Any], baseline: Run | None
+) -> since.Since | None:
+    """The difference to the baseline, or to a former run in the same place if it can be read."""
+    findings = writer.findings(keys)
+    if baseline:
+        return since.compare(baseline, manifest, findings, baseline=True)
+    if not (writer.folder / "run.json").is_file():
+        return None
+    try:
+        return since.compare(Run.open(writer.folder), manifest, findings, baseline=False)
+    except UnreadableFile:
+        return None
 
 
 def _performed(
-    writer: RunWriter, work: Sequence[Piece], means: Means, progress: Callable[[str, int, int], None]
+    writer: RunWriter,
+    work: Sequence[Piece],
+    means: Means,
+    progress: Callable[[str, int, int], None],
+    *,
+    fresh: bool,
 ) -> dict[str, float]:
     """Does and keeps the work that is not kept yet; gives the CPU seconds of each piece done."""
-    seconds = {}
+    seconds, former = {}, Former.open(writer.folder)
     for done, piece in enumerate(work):
         progress(piece.label, done, len(work))
-        if not writer.done(piece.key):
-            begun = time.process_time()
-            writer.keep(piece.key, perform(piece, means))
-            seconds[piece.label] = round(time.process_time() - begun, 3)
+        if writer.done(piece.key) or (not fresh and writer.reuse(piece.key, former)):
+            continue
+        begun = time.process_time()
+        writer.keep(piece.key, perform(piece, means))
+        seconds[piece.label] = round(time.process_time() - begun, 3)
     return seconds
 
 

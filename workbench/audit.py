@@ -63,6 +63,7 @@ class Audit:
     options: Mapping[str, Any]
     on_request: bool = False
     sensitive: bool = False
+    inputs: Callable[[Mapping[str, Any]], Any] | None = None
 
     @property
     def name(self) -> str:
@@ -112,7 +113,12 @@ def _fits(value: Any, default: Any) -> bool:
 
 
 def audit(
-    title: str, version: int = 1, *, on_request: bool = False, sensitive: bool = False
+    title: str,
+    version: int = 1,
+    *,
+    on_request: bool = False,
+    sensitive: bool = False,
+    inputs: Callable[[Mapping[str, Any]], Any] | None = None,
 ) -> Callable[[Callable[..., Outcome]], Audit]:
     """Makes a function an audit.
 
@@ -121,6 +127,8 @@ def audit(
         version: raised when its figures change, so that a resumed run does not mix the two.
         on_request: run it only where it is named, because it takes minutes or needs what few have.
         sensitive: its tokens and evidence may hurt or name a person; a report masks them until asked.
+        inputs: of its options, what else determines its figures, ready for JSON, such as digests of installed
+            data; files and folders that options name are taken account of without it.
 
     Raises:
         SutureError: a positional parameter is none of ``NEEDS``.
@@ -138,6 +146,6 @@ def audit(
                     f"a positional parameter of an audit must be one of {', '.join(NEEDS)}; "
                     f"{function.__name__} has {name!r}; make it keyword-only if it is an option"
                 )
-        return Audit(function, title, version, tuple(needs), options, on_request, sensitive)
+        return Audit(function, title, version, tuple(needs), options, on_request, sensitive, inputs)
 
     return wrap

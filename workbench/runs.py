@@ -17,16 +17,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from workbench import __version__
+from workbench.assembling import assemble
 from workbench.errors import SutureError, UnreadableFile
 from workbench.findings import SCHEMA
+from workbench.locking import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from workbench.assembling import Former
     from workbench.audit import Outcome
 
 FORMAT = 1
-VOLATILE = ("environment", "seconds")
+VOLATILE = ("environment", "seconds", "since")
 """Keys of ``run.json`` that may differ between two runs of the same thing."""
 
 
@@ -94,6 +97,11 @@ class Run:
         own = [name for name in names if table == name or table.startswith(f"{name}_")]
         return max(own, key=len, default=None)
 
+    def since(self) -> pl.DataFrame | None:
+        """Findings that are new or gone beside a former run, or None where it was compared with none."""
+        path = self.folder / "since.parquet"
+        return self._read(path) if path.exists() else None
+
     def tables(self) -> list[str]:
         """Names of the larger tables."""
         return sorted(path.stem for path in (self.folder / "tables").glob("*.parquet"))
@@ -115,18 +123,29 @@ class RunWriter:
     """Writes a run under a temporary name and renames it when it is whole.
 
     Each finished piece of work is kept under a key of all that determines it, so a run that was
-    stopped goes on where it was when it is started again with the same output folder.
+    stopped goes on where it was when it is started again with the same output folder, and a run that
+    was finished lends its pieces to the next one. One process at a time writes to a folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.partial = folder.with_name(f".{folder.name}.partial")
+        self._done = folder.with_name(f".{folder.name}.done")
+        busy = (
+            f"one run at a time must write to a folder; another process writes to {folder} now; "
+            "wait for it, or choose another with -o"
+        )
+        self._lock = Lock(self.partial / "lock", busy)
 
-    def begin(self) -> None:
+    def begin(self, *, fresh: bool = False) -> None:
         """Makes the working folder.
 
+        Args:
+            fresh: drop the pieces that a stopped run left.
+
         Raises:
-            SutureError: the place is not writable, or holds something that is not a run.
+            SutureError: the place is not writable, holds something that is not a run, or is written to by
+                another process.
         """
         if self.folder.exists() and not (self.folder / "run.json").is_file():
             empty = self.folder.is_dir() and not any(self.folder.iterdir())
@@ -136,30 +155,55 @@ class RunWriter:
                     "else; choose another with -o"
                 )
         try:
-            (self.partial / "pieces").mkdir(parents=True, exist_ok=True)
-            probe = self.partial / ".writable"
-            probe.write_bytes(b"")
-            probe.unlink()
+            self._lock.take()
+            self._mend(fresh=fresh)
         except OSError as error:
             raise SutureError(
                 f"the output folder must be writable; {self.folder.parent} is not ({error.strerror}); "
                 "choose another with -o"
             ) from None
 
+    def _mend(self, *, fresh: bool) -> None:
+        """Puts right what a process that was killed left half done."""
+        former = self.partial / "former"
+        if former.exists() and not self.folder.exists():
+            former.replace(self.folder)
+        shutil.rmtree(self._done, ignore_errors=True)
+        if fresh:
+            shutil.rmtree(self.partial / "pieces", ignore_errors=True)
+        (self.partial / "pieces").mkdir(exist_ok=True)
+
     def done(self, key: str) -> bool:
         """Whether a piece of work is already there."""
         return (self.partial / "pieces" / key).is_dir()
 
+    def reuse(self, key: str, former: Former) -> bool:
+        """Takes a piece over from a finished run, and says whether it could be had."""
+        writing = self._writing(key)
+        if not former.take(key, writing):
+            return False
+        writing.replace(self.partial / "pieces" / key)
+        return True
+
     def keep(self, key: str, outcome: Outcome) -> None:
         """Stores a finished piece of work."""
-        final = self.partial / "pieces" / key
-        writing = final.with_name(f"{key}.writing")
-        shutil.rmtree(writing, ignore_errors=True)
+        writing = self._writing(key)
         (writing / "tables").mkdir(parents=True)
         outcome.table().write_parquet(writing / "findings.parquet")
         for name, table in outcome.tables.items():
             table.write_parquet(writing / "tables" / f"{name}.parquet")
-        writing.replace(final)
+        writing.replace(self.partial / "pieces" / key)
+
+    def _writing(self, key: str) -> Path:
+        """Where a piece is written before it is whole; nothing lies there."""
+        place = self.partial / "pieces" / f"{key}.writing"
+        shutil.rmtree(place, ignore_errors=True)
+        return place
+
+    def findings(self, keys: Sequence[str]) -> pl.DataFrame:
+        """The findings of kept pieces, in this order."""
+        places = [self.partial / "pieces" / key / "findings.parquet" for key in keys]
+        return pl.concat([SCHEMA.to_frame(), *map(pl.read_parquet, places)])
 
     def finish(self, keys: list[str], manifest: Mapping[str, Any]) -> Run:
         """Assembles the kept pieces in this order, writes ``run.json``, and renames the folder.
@@ -168,15 +212,7 @@ class RunWriter:
         """
         whole = self.partial / "whole"
         shutil.rmtree(whole, ignore_errors=True)
-        (whole / "tables").mkdir(parents=True)
-        pieces = [self.partial / "pieces" / key for key in keys]
-        found = [pl.read_parquet(piece / "findings.parquet") for piece in pieces]
-        pl.concat([SCHEMA.to_frame(), *found]).write_parquet(whole / "findings.parquet")
-        names = sorted({path.stem for piece in pieces for path in (piece / "tables").glob("*.parquet")})
-        for name in names:
-            paths = [path for piece in pieces if (path := piece / "tables" / f"{name}.parquet").exists()]
-            parts = [pl.read_parquet(path) for path in paths]
-            pl.concat(parts, how="diagonal_relaxed").write_parquet(whole / "tables" / f"{name}.parquet")
+        assemble([self.partial / "pieces" / key for key in keys], whole)
         text = json.dumps({"format": FORMAT, **manifest}, ensure_ascii=False, indent=1, sort_keys=True)
         (whole / "run.json").write_text(text + "\n", encoding="utf-8")
         return Run.open(whole)
@@ -186,14 +222,21 @@ class RunWriter:
         pieces = self.partial / "pieces"
         if pieces.is_dir() and not any(path for path in pieces.iterdir() if path.suffix != ".writing"):
             shutil.rmtree(self.partial, ignore_errors=True)
+        self._lock.release()
 
     def publish(self) -> Run:
-        """Puts the assembled run in its place, in the stead of a former one, and drops the pieces."""
+        """Puts the assembled run in its place, in the stead of a former one, and drops the pieces.
+
+        What is dropped is renamed first: a process killed meanwhile leaves no piece of which a part is gone.
+        """
         former = self.partial / "former"
+        shutil.rmtree(former, ignore_errors=True)
         if self.folder.exists():
             self.folder.replace(former)
         (self.partial / "whole").replace(self.folder)
-        shutil.rmtree(self.partial)
+        self.partial.replace(self._done)
+        self._lock.release()
+        shutil.rmtree(self._done, ignore_errors=True)
         return Run.open(self.folder)
 
 

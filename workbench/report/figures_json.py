@@ -13,6 +13,7 @@ from workbench.report.masking import notice
 from workbench.report.sections import counts
 
 if TYPE_CHECKING:
+    from workbench.review import Review
     from workbench.runs import Run
 
 SCHEMA_VERSION = 1
@@ -25,7 +26,7 @@ FIGURE = (*KEY, "language")
 LIST = ("subject", "measure", "variant", "unit")
 
 
-def as_json(run: Run) -> dict[str, Any]:
+def as_json(run: Run, review: Review | None = None) -> dict[str, Any]:
     """The figures of a run as plain objects, for programs; what has no value is null, never NaN.
 
     Each audit has ``figures`` (values by subject) and ``listed`` (the first rows of what is listed, each
@@ -45,7 +46,7 @@ def as_json(run: Run) -> dict[str, Any]:
         "lexicon": manifest.get("lexicon"),
         "skipped": manifest.get("skipped", []),
         "counts": counts(findings),
-        **({"masking": said} if (said := notice(run)) else {}),
+        **{key: said for key, said in _told(run, review).items() if said},
         "audits": [
             {
                 **described.get(name, {"name": name}),
@@ -57,6 +58,12 @@ def as_json(run: Run) -> dict[str, Any]:
     }
     found: dict[str, Any] = json.loads(json.dumps(whole), parse_constant=lambda _: None)
     return found
+
+
+def _told(run: Run, review: Review | None) -> dict[str, Any]:
+    """What is masked, what is new since a former run, and what was decided, as far as there is any."""
+    decided = review.counts(run.exact.findings()) if review and review.states else None
+    return {"masking": notice(run), "since": run.manifest.get("since"), "review": decided}
 
 
 def table_size(run: Run, name: str) -> tuple[int, list[str]]:

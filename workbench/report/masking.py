@@ -51,20 +51,24 @@ class MaskedRun(Run):
 
     def findings(self) -> pl.DataFrame:
         """All findings, those of sensitive audits masked."""
+        return self._shown(super().findings())
+
+    def since(self) -> pl.DataFrame | None:
+        """Findings that are new or gone, those of sensitive audits masked."""
+        found = super().since()
+        return None if found is None else self._shown(found)
+
+    def _shown(self, findings: pl.DataFrame) -> pl.DataFrame:
         own = pl.col("audit").is_in(list(self.hidden))
         entry = pl.col("token").is_not_null() | pl.col("token_id").is_not_null()
-        return (
-            super()
-            .findings()
-            .with_columns(
-                pl.when(own).then(_over("token", own, masked_column)).otherwise("token").alias("token"),
-                pl.when(own & entry)
-                .then(_over("evidence", own & entry, masked_column))
-                .when(own)
-                .then(_over("evidence", own & ~entry, _counts))
-                .otherwise("evidence")
-                .alias("evidence"),
-            )
+        return findings.with_columns(
+            pl.when(own).then(_over("token", own, masked_column)).otherwise("token").alias("token"),
+            pl.when(own & entry)
+            .then(_over("evidence", own & entry, masked_column))
+            .when(own)
+            .then(_over("evidence", own & ~entry, _counts))
+            .otherwise("evidence")
+            .alias("evidence"),
         )
 
     def table(self, name: str) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from workbench.report.blocks import KEY, Block, figures, listing, preview, split
 from workbench.report.cells import label, shown
 from workbench.report.drawing import draw
+from workbench.report.history import unhinted
 from workbench.report.looks import Look
 from workbench.report.masking import notice
 
@@ -74,7 +75,7 @@ def _section(about: Mapping[str, Any], look: Look) -> Section:
     blocks = [*drawn.blocks, *_lists(listed, look.top), *_figures(single, look, folded=bool(drawn.blocks))]
     blocks += _tables(name, look, set(drawn.tables))
     if name in look.run.hidden:
-        blocks = list(map(_unhinted, blocks))
+        blocks = list(map(unhinted, blocks))
     return Section(
         shown(name, 80),
         shown(about.get("title") or label(name)),
@@ -85,15 +86,6 @@ def _section(about: Mapping[str, Any], look: Look) -> Section:
         list(_by_language(single, look)),
         shown(notice(look.run, [name])),
     )
-
-
-def _unhinted(block: Block) -> Block:
-    """A block whose tokens are masked, without the bytes of the mask for the pointer."""
-    groups = [
-        group._replace(rows=[[cell._replace(hint=None) for cell in row] for row in group.rows])
-        for group in block.table.groups
-    ]
-    return block._replace(table=block.table._replace(groups=groups))
 
 
 def counts(findings: pl.DataFrame) -> dict[str, int]:

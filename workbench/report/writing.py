@@ -13,9 +13,11 @@ from markupsafe import Markup
 
 from workbench.report.cells import number, shown
 from workbench.report.figures_json import as_json, table_size
+from workbench.report.history import review_sentence, since_blocks, since_sentence
 from workbench.report.masking import masked_run, notice
 from workbench.report.sections import counts, sections
 from workbench.report.verdict import concerns, key_figures, kinds
+from workbench.review import Review
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +33,7 @@ ROWS = (50, 20, 8, 3, 1)
 SUMMARY_ROWS, SUMMARY_COLUMNS, SUMMARY_ROOM = 15, 8, 40
 
 
-def write_report(run: Run, *, reveal: bool = False) -> list[Path]:
+def write_report(run: Run, *, reveal: bool = False, review: Review | None = None) -> list[Path]:
     """Writes ``report.html``, ``summary.md`` and ``report.json`` into a run's folder.
 
     All three are made from the run's files alone, and the same run gives the same bytes. The page holds at
@@ -41,6 +43,7 @@ def write_report(run: Run, *, reveal: bool = False) -> list[Path]:
     Args:
         run: a finished run.
         reveal: show what sensitive audits found in clear.
+        review: decisions on its findings, by default those beside it.
 
     Returns:
         The paths written.
@@ -48,12 +51,14 @@ def write_report(run: Run, *, reveal: bool = False) -> list[Path]:
     Raises:
         UnreadableFile: a table of the run is missing or damaged.
     """
+    decided = Review.open(run) if review is None else review
     run = masked_run(run, reveal=reveal)
-    said = _clean(run.manifest)
+    said = _clean(run.manifest) | {"reviewed": review_sentence(run, decided)}
     texts = {
         "report.html": _page(run, said),
         "summary.md": _summary(run, said),
-        "report.json": json.dumps(as_json(run), ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+        "report.json": json.dumps(as_json(run, decided), ensure_ascii=False, indent=1, allow_nan=False)
+        + "\n",
     }
     written = []
     for name, text in texts.items():
@@ -125,6 +130,7 @@ def _page(run: Run, said: dict[str, Any]) -> str:
             .get_template("report.html.j2")
             .render(
                 **_common(run, said, top),
+                changes=since_blocks(run, top) if top else [],
                 sections=sections(run, columns, top) if top else [],
                 hidden=len(names) - len(columns),
                 tables=[_file(run, name) for name in run.tables()],
@@ -154,6 +160,8 @@ def _common(run: Run, said: dict[str, Any], top: int) -> dict[str, Any]:
         "lexicon": said.get("lexicon"),
         "skipped": said.get("skipped", []),
         "notice": shown(notice(run)),
+        "since": since_sentence(run),
+        "reviewed": said["reviewed"],
         "counts": counts(findings),
         "concerns": listed,
         "unlisted": kinds(findings).height - len(listed),
