@@ -112,7 +112,10 @@ def _named(
 
     def contents(manifest: Mapping[str, Any]) -> dict[str, str]:
         rows = manifest.get(what) or []
-        return {row["name"]: json.dumps([row.get(key) for key in keys], default=list) for row in rows}
+        return {
+            row["name"]: json.dumps([row.get(key) for key in keys], default=list, sort_keys=True)
+            for row in rows
+        }
 
     old, new = contents(then), contents(now)
     return {
