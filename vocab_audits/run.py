@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 AUDITS = Registry("suture.audits", "audit")
 
 ORDER = (
-    "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "compression", "parity",
-    "optimum", "morphology", "units", "exemplars", "growth", "objectives",
+    "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "undertrained", "retained",
+    "compression", "parity", "optimum", "morphology", "units", "exemplars", "growth", "objectives",
 )  # fmt: skip
 """Order of our own audits in a report; plugins' follow by name."""
 
