@@ -76,7 +76,7 @@ def test_a_run_holds_findings_tables_and_reports(made, tmp_path) -> None:
     run = Run.open(tmp_path / "run")
     assert set(run.findings()["audit"].unique()) == {
         "census", "reachability", "pipeline", "genealogy", "overlap", "compression", "parity", "optimum",
-        "asymmetry", "morphology", "units", "exemplars", "persistence", "unwanted",
+        "asymmetry", "morphology", "units", "exemplars", "persistence", "unwanted", "undertrained",
     }, "all but what runs on request"  # fmt: skip
     assert run.table("reachability").height == SIZE
     assert run.manifest["subjects"][0]["name"] == "model"
