@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 AUDITS = Registry("suture.audits", "audit")
 
 ORDER = (
-    "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "undertrained", "compression",
-    "parity", "optimum", "asymmetry", "morphology", "units", "exemplars", "growth", "objectives", "unwanted",
+    "census", "reachability", "pipeline", "genealogy", "overlap", "persistence", "undertrained",
+    "compression", "parity", "optimum", "asymmetry", "morphology", "units", "exemplars", "growth",
+    "objectives", "unwanted",
 )  # fmt: skip
 """Order of our own audits in a report; plugins' follow by name."""
 
