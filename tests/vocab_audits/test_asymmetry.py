@@ -221,7 +221,7 @@ def test_a_report_draws_it_without_terms(small, tmp_path):
     path = tmp_path / "tokenizer.json"
     builders.byte_level([b"ab"], [(b"a", b"b")]).save(str(path))
     plan = Plan((f"one={path}",), only=("asymmetry",), options={"asymmetry": FAST})
-    page = run(plan, tmp_path / "run", ["suture"]).folder / "report.html"
+    page = run(plan, tmp_path / "run", ["suture"]).run.folder / "report.html"
     text = page.read_text(encoding="utf-8")
     assert "Each term against its twin" in text
     assert "feminine − masculine (de)" in text

@@ -225,7 +225,7 @@ def test_a_run_without_tokenizers_is_kept_drawn_and_needs_no_second_training(cor
         with pytest.raises(KeyboardInterrupt):
             run(plan, tmp_path / "run", ["suture"])
     monkeypatch.setattr("vocab_audits.growth.bpe", _trained_twice)
-    made = run(plan, tmp_path / "run", ["suture"])
+    made = run(plan, tmp_path / "run", ["suture"]).run
     assert set(made.findings()["subject"]) == {"bpe", "bpe-300", "bpe-320"}
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "bpe-320" in page

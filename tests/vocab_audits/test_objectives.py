@@ -278,7 +278,7 @@ def test_a_run_without_tokenizers_is_drawn(corpus, tmp_path):
     (tmp_path / "en.tsv").write_text("walking\twalk ing\nthe\tthe\n", encoding="utf-8")
     options = {"objectives": {"objectives": ["bpe", "random"], "size": 540}}
     plan = Plan((), ("objectives",), corpus.source, options=options, lexicon=(str(tmp_path / "en.tsv"),))
-    made = run(plan, tmp_path / "run", ["suture"])
+    made = run(plan, tmp_path / "run", ["suture"]).run
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert made.findings()["audit"].unique().to_list() == ["objectives"]
     for title in (

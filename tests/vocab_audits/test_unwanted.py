@@ -194,7 +194,7 @@ def test_the_drawing_shows_terms_masked_and_lists_by_name(listed, tmp_path):
     plan = Plan(
         (str(model),), ("unwanted",), str(tmp_path / "texts"), options={"unwanted": {"lists": [listed]}}
     )
-    made = run(plan, tmp_path / "run", ["suture"])
+    made = run(plan, tmp_path / "run", ["suture"]).run
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "The lists, and the entries that each names" in page
     assert "CC0" in page
@@ -205,13 +205,13 @@ def test_the_drawing_shows_terms_masked_and_lists_by_name(listed, tmp_path):
 
 
 def test_a_changed_list_is_another_input(listed, tmp_path):
-    from vocab_audits.run import _named_files
+    from vocab_audits.inputs import named_files
 
     path = tmp_path / "mine.tsv"
-    before = _named_files({"lists": [listed, "all"], "leet": False})
+    before = named_files({"lists": [listed, "all"], "leet": False})
     assert len(before) == 1
     path.write_text("term\nblarf\n")
-    assert _named_files({"lists": [listed, "all"], "leet": False}) != before
+    assert named_files({"lists": [listed, "all"], "leet": False}) != before
 
 
 # Real vocabularies
