@@ -236,7 +236,7 @@ def test_a_run_without_tokenizers_is_kept_drawn_and_needs_no_second_training(cor
     assert "A growing BPE vocabulary" in json.dumps(said)
 
 
-def _stopped(*_):
+def _stopped(*_, **__):
     raise KeyboardInterrupt
 
 
