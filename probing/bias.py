@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from probing.directions import check, known, mask, units
-from probing.significance import DRAWS, holm, repartitioned, sign_flipped
+from probing.significance import DRAWS, repartitioned, sign_flipped
 from workbench.errors import SutureError
+from workbench.multiple import holm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from workbench.errors import SutureError
 from workbench.resampling import ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -134,23 +134,6 @@ def sign_flipped(differences: Floats, *, draws: int = DRAWS, seed: int = 0) -> S
         2**pairs if exact else draws,
         exact=exact,
     )
-
-
-def holm(values: Sequence[float | None]) -> list[float | None]:
-    """p-values corrected for being several (Holm 1979); a test without a p-value counts as none.
-
-    The i-th smallest of m becomes the greatest of (m − j + 1) p_j over j ≤ i, and at most 1.
-
-    Args:
-        values: p of each test.
-    """
-    told = [(value, place) for place, value in enumerate(values) if value is not None]
-    found: list[float | None] = [None] * len(values)
-    most = 0.0
-    for rank, (value, place) in enumerate(sorted(told)):
-        most = max(most, min(1.0, (len(told) - rank) * value))
-        found[place] = most
-    return found
 
 
 def _extreme(

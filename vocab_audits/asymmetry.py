@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from vocab_audits.signflips import cliffs_delta, cohens_dz, holm, label_swaps, matched, sign_flips
+from vocab_audits.signflips import cliffs_delta, cohens_dz, label_swaps, matched, sign_flips
 from vocab_audits.termcosts import COLUMNS, CONTEXTS, MEASURES, Costs, costs_of, has_frequencies
 from vocab_audits.twins import embedded, read_names, read_twins
 from workbench.audit import Outcome, audit
 from workbench.errors import SutureError
 from workbench.findings import Finding
+from workbench.multiple import holm
 from workbench.resampling import ratios
 
 if TYPE_CHECKING:

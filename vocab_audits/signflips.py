@@ -9,8 +9,6 @@ import numpy as np
 from scipy.stats import binom, permutation_test
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -103,20 +101,6 @@ def label_swaps(
     )
     exact = len(found.null_distribution) != draws
     return Tested(min(float(found.pvalue), 1.0), "exact" if exact else "drawn")
-
-
-def holm(values: Sequence[float | None]) -> list[float | None]:
-    """P-values adjusted for their number, so that the chance of one false finding in all stays bounded.
-
-    Holm 1979, "A simple sequentially rejective multiple test procedure"; None stays and does not count.
-    """
-    known = sorted((value, place) for place, value in enumerate(values) if value is not None)
-    found: list[float | None] = [None] * len(values)
-    most = 0.0
-    for rank, (value, place) in enumerate(known):
-        most = max(most, min(1.0, value * (len(known) - rank)))
-        found[place] = most
-    return found
 
 
 def cohens_dz(differences: Floats) -> float | None:

@@ -12,6 +12,7 @@ from scipy.stats import permutation_test
 
 from probing import significance
 from workbench.errors import SutureError
+from workbench.multiple import holm
 
 
 def by_hand(scores, first):
@@ -95,15 +96,15 @@ def test_signs_are_flipped_in_every_pattern():
 
 
 def test_holm_is_the_step_down_rule():
-    assert significance.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert significance.holm([0.5, None, 0.9]) == [1.0, None, 1.0]
-    assert significance.holm([]) == []
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]
+    assert holm([]) == []
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_keeps_the_order_and_never_lowers_p(values):
-    found = significance.holm(values)
+    found = holm(values)
     assert all(value <= corrected <= 1 for value, corrected in zip(values, found, strict=True))
     assert [found[i] for i in np.argsort(values, kind="stable")] == sorted(found)
     assert max(found) <= max(min(1, len(values) * value) for value in values) + 1e-12

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import permutation_test
 
-from vocab_audits.signflips import cliffs_delta, cohens_dz, holm, label_swaps, matched, sign_flips
+from vocab_audits.signflips import cliffs_delta, cohens_dz, label_swaps, matched, sign_flips
+from workbench.multiple import holm
 
 NUMBERS = st.integers(-6, 6).map(lambda value: value / 4)
 
