@@ -74,6 +74,11 @@ class Editable(Protocol):
     def without(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
         """The tokenizer without some entries, as ``edit`` gives it."""
 
+
+@runtime_checkable
+class Keeping(Protocol):
+    """An engine whose format cannot lose some of what it learned."""
+
     def kept_in(self, tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> dict[int, str]:
         """Of these entries, those that stay whatever is asked, each with the reason as a sentence's end."""
 
@@ -101,4 +106,4 @@ def edit(tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> Edited:
 def kept_in(tokenizer: Tokenizer, ids: Sequence[int], mode: Mode) -> dict[int, str]:
     """Of these entries, those that the format keeps in, each with the reason as a sentence's end."""
     engine = tokenizer.engine
-    return engine.kept_in(tokenizer, ids, mode) if isinstance(engine, Editable) else {}
+    return engine.kept_in(tokenizer, ids, mode) if isinstance(engine, Keeping) else {}

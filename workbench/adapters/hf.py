@@ -124,15 +124,6 @@ class HfEngine:
 
         return editing_hf.edit(tokenizer, self, ids, mode)
 
-    def kept_in(
-        self,
-        tokenizer: Tokenizer,  # noqa: ARG002 part of the interface
-        ids: Sequence[int],  # noqa: ARG002 likewise
-        mode: Mode,  # noqa: ARG002 likewise
-    ) -> dict[int, str]:
-        """None: the format can lose whatever it learned."""
-        return {}
-
 
 def _aligner(part: dict[str, Any]) -> Callable[[str], Aligned] | None:
     """The alignment function of one normaliser, or None where it changes nothing that is a byte."""

@@ -91,15 +91,6 @@ class TiktokenEngine:
 
         return editing_ranks.edit(tokenizer, self, ids)
 
-    def kept_in(
-        self,
-        tokenizer: Tokenizer,  # noqa: ARG002 part of the interface
-        ids: Sequence[int],  # noqa: ARG002 likewise
-        mode: Mode,  # noqa: ARG002 likewise
-    ) -> dict[int, str]:
-        """None: the format can lose whatever it learned."""
-        return {}
-
 
 @cache
 def _compiled(pattern: str) -> regex.Pattern[str]:
