@@ -46,7 +46,7 @@ TERMS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@audit("Unequal treatment", sensitive=True)
+@audit("Unequal treatment", sensitive=True, labels=("context", "matching", "first", "second"))
 def asymmetry(
     segmenter: Segmenter,
     *,

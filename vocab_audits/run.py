@@ -347,5 +347,5 @@ def _recorded(audit: Audit, plan: Plan) -> dict[str, Any]:
             key: list(value) if isinstance(value, tuple) else value for key, value in options.items()
         },
         "defaulted": [key for key in options if key not in given],
-        **({"sensitive": True} if audit.sensitive else {}),
+        **({"sensitive": True, "labels": list(audit.labels)} if audit.sensitive else {}),
     }

@@ -64,6 +64,7 @@ class Audit:
     on_request: bool = False
     sensitive: bool = False
     inputs: Callable[[Mapping[str, Any]], Any] | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -119,6 +120,7 @@ def audit(
     on_request: bool = False,
     sensitive: bool = False,
     inputs: Callable[[Mapping[str, Any]], Any] | None = None,
+    labels: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Outcome]], Audit]:
     """Makes a function an audit.
 
@@ -129,6 +131,7 @@ def audit(
         sensitive: its tokens and evidence may hurt or name a person; a report masks them until asked.
         inputs: of its options, what else determines its figures, ready for JSON, such as digests of installed
             data; files and folders that options name are taken account of without it.
+        labels: of a sensitive audit, columns of its tables that name groups of rows and are not masked.
 
     Raises:
         SutureError: a positional parameter is none of ``NEEDS``.
@@ -146,6 +149,6 @@ def audit(
                     f"a positional parameter of an audit must be one of {', '.join(NEEDS)}; "
                     f"{function.__name__} has {name!r}; make it keyword-only if it is an option"
                 )
-        return Audit(function, title, version, tuple(needs), options, on_request, sensitive, inputs)
+        return Audit(function, title, version, tuple(needs), options, on_request, sensitive, inputs, labels)
 
     return wrap

@@ -22,10 +22,10 @@ REVEAL = "each word keeps its first letter alone; `suture report RUN --reveal` w
 LABELS = frozenset(
     {
         "subject", "audit", "measure", "variant", "unit", "severity", "language", "list", "category", "group",
-        "kind", "via", "script", "status", "context", "matching", "first", "second",
+        "kind", "via", "script", "status",
     }
 )  # fmt: skip
-"""Columns that name groups of rows and never hold a term; those of other names are masked."""
+"""Columns that name groups of rows and never hold a term; all others but an audit's own labels are masked."""
 
 LISTS = "_lists"
 """A table of this ending describes term lists by name, source and licence, and is shown as it is."""
@@ -78,10 +78,12 @@ class MaskedRun(Run):
         return self._kept[name]
 
     def _masked(self, name: str, table: pl.DataFrame) -> pl.DataFrame:
-        if name.endswith(LISTS) or self.writer(name) not in self.hidden:
+        writer = self.writer(name)
+        if name.endswith(LISTS) or writer not in self.hidden:
             return table
+        own = next(each.get("labels", ()) for each in self.manifest["audits"] if each["name"] == writer)
         return table.with_columns(
-            masked_column(column) for column in table.iter_columns() if column.name not in LABELS
+            masked_column(column) for column in table.iter_columns() if column.name not in LABELS.union(own)
         )
 
 

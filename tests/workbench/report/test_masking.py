@@ -116,6 +116,17 @@ def test_a_masked_token_has_no_bytes_for_the_pointer(run):
     assert tokens[f"\u732b{BULLET * 2}\u27e8E7\u27e9\u27e88C\u27e9"] is None, "bytes of no character stay"
 
 
+def test_a_label_of_one_audit_is_none_of_another(tmp_path):
+    table = pl.DataFrame({"first": ["harbour"], "term": ["harbour"]})
+    about = {"title": "", "summary": "", "options": {}, "sensitive": True}
+    audits = [{"name": "one", "labels": ["first"], **about}, {"name": "two", "labels": [], **about}]
+    outcomes = [Outcome([], {name: table}) for name in ("one", "two")]
+    shown = masked_run(write(tmp_path / "run", outcomes, audits=audits, subjects=[]))
+    hidden = f"h{BULLET * 6}"
+    assert shown.table("one").rows() == [("harbour", hidden)]
+    assert shown.table("two").rows() == [(hidden, hidden)]
+
+
 def test_reveal_shows_all_and_says_so(run):
     for path in write_report(run, reveal=True):
         text = path.read_text(encoding="utf-8")
