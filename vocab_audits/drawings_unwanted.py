@@ -1,4 +1,4 @@
-"""What a report draws of unwanted entries; a term is shown with its first letter alone."""
+"""What a report draws of unwanted entries, as the run shows them: masked until it is asked for in clear."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from workbench.display import masked
 from workbench.report.blocks import Block, Group, Table, stacked
 from workbench.report.cells import Cell, label, number, percent, shown
 from workbench.report.looks import Drawn
@@ -70,7 +69,7 @@ def _lists(look: Look) -> Iterator[Block]:
 
 def _words(look: Look) -> Iterator[Block]:
     """List words as one token, several, or beyond spelling."""
-    table = look.table("unwanted_words", "subject", "list", "term", "status")
+    table = look.counted("unwanted_words", "subject", "list", "term", "status")
     if table is None or table.is_empty():
         return
     words = table.unique(["subject", "list", "term"])
@@ -87,7 +86,7 @@ def _words(look: Look) -> Iterator[Block]:
 
 
 def _pieces(look: Look) -> Iterator[Block]:
-    """The commonest pieces of long Han entries, masked, with the share of them that is in a hit."""
+    """The commonest pieces of long Han entries, with the share of them that is in a hit."""
     table = look.table("unwanted_pieces", "subject", "piece", "entries", "hits")
     if table is None:
         return
@@ -95,7 +94,7 @@ def _pieces(look: Look) -> Iterator[Block]:
     for subject in look.subjects:
         rows = table.filter(subject=subject)
         lines = [
-            [Cell(masked(row["piece"])), Cell(number(row["entries"]), number=True),
+            [Cell(shown(row["piece"])), Cell(number(row["entries"]), number=True),
              Cell(percent(row["hits"], row["entries"]), number=True)]
             for row in rows.head(look.top).iter_rows(named=True)
         ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from workbench.termlists import open_lists
 from workbench.termlists.matching import KINDS, match
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -36,7 +36,12 @@ SPAM = ("gambling_spam", "sexual", "scam")
 """Categories of our advert families, of whose share of the long Han entries there is a figure."""
 
 
-@audit("Unwanted entries", sensitive=True)
+def _opened(options: Mapping[str, Any]) -> str:
+    """Digest of the lists, so that those of an upgraded package are another input."""
+    return open_lists(*options["lists"]).digest
+
+
+@audit("Unwanted entries", sensitive=True, inputs=_opened)
 def unwanted(
     tokenizer: Tokenizer,
     corpus: Corpus,

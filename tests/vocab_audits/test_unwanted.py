@@ -210,8 +210,10 @@ def test_a_changed_list_is_another_input(listed, tmp_path):
     path = tmp_path / "mine.tsv"
     before = named_files({"lists": [listed, "all"], "leet": False})
     assert len(before) == 1
+    digest = unwanted.inputs({"lists": [listed]})
     path.write_text("term\nblarf\n")
     assert named_files({"lists": [listed, "all"], "leet": False}) != before
+    assert unwanted.inputs({"lists": [listed]}) != digest, "nor is one that no option names by its path"
 
 
 # Real vocabularies
