@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 SEVERITIES = ("info", "warn", "flag")
 """``info`` is a figure, ``warn`` deserves a look, ``flag`` should be answered before sign-off."""
 
+GRAVE = ("flag", "warn")
+"""Severities that somebody must look at, the gravest first."""
+
+IS_GRAVE = pl.col("severity").cast(pl.String).is_in(GRAVE)
+"""Of a table of findings, the rows of these severities."""
+
 SCHEMA = pl.Schema(
     {
         "subject": pl.String(),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from workbench.errors import SutureError
+from workbench.findings import IS_GRAVE
 from workbench.review import Review
 from workbench.since import among
 
@@ -66,12 +67,11 @@ def judge(run: Run, review: Review | None = None, fail_on: str = "never") -> Ver
     """
     decided = Review.open(run) if review is None else review
     exact, changes = run.exact.findings(), run.exact.since()
-    grave = exact["severity"].cast(pl.String) != "info"
-    found = exact.filter(grave)
+    found = exact.filter(IS_GRAVE)
     marks = decided.apply(found).select("key", "state", "by", "why")
     new = pl.Series("new", [None] * found.height, pl.Boolean)
     if changes is not None:
         new = among(found, changes.filter(change="new")).alias("new")
     since = run.manifest.get("since") or {}
-    shown = run.findings().filter(grave)
+    shown = run.findings().filter(IS_GRAVE)
     return Verdict(shown.hstack(marks).with_columns(new), level(fail_on), bool(since.get("baseline")))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from workbench.errors import SutureError, UnknownName, UnreadableFile
+from workbench.findings import IS_GRAVE
 from workbench.locking import Lock
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ FORMAT = 1
 WAIT = 10.0
 """Seconds to wait for another process that writes the same review."""
 
-GRAVE = ("warn", "flag")
 _SHARED = ("audit", "measure", "variant")
 _PLACED = ("subject", "token_id", "language", "layer", "position", "step")
 _WORDS = ("state", "by", "why", "when")
@@ -136,8 +136,7 @@ class Review:
 
     def counts(self, findings: pl.DataFrame) -> dict[str, int]:
         """How many findings flagged and warned of are in each state."""
-        grave = findings.filter(pl.col("severity").cast(pl.String).is_in(GRAVE))
-        found = dict(self.apply(grave)["state"].value_counts().iter_rows())
+        found = dict(self.apply(findings.filter(IS_GRAVE))["state"].value_counts().iter_rows())
         return {state: int(found.get(state, 0)) for state in (*STATES, OPEN)}
 
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import polars as pl
 
-from workbench.findings import SCHEMA
+from workbench.findings import GRAVE, IS_GRAVE, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.runs import Run
 
-GRAVE = ("flag", "warn")
 CHANGES = pl.Enum(("new", "gone"))
 SINCE = pl.Schema({"change": CHANGES, **SCHEMA})
 """Columns of ``since.parquet``: findings that one run has and the other has not."""
@@ -80,8 +79,7 @@ def compare(former: Run, manifest: Mapping[str, Any], findings: pl.DataFrame, *,
     Raises:
         UnreadableFile: the former run's findings are missing or damaged.
     """
-    grave = pl.col("severity").cast(pl.String).is_in(GRAVE)
-    now, then = findings.filter(grave), former.findings().filter(grave)
+    now, then = findings.filter(IS_GRAVE), former.findings().filter(IS_GRAVE)
     audits = [each["name"] for each in manifest["audits"]]
     parts = {"new": absent(now, then), "gone": absent(then.filter(pl.col("audit").is_in(audits)), now)}
     changes = pl.concat(

@@ -67,13 +67,11 @@ def _me() -> str:
 
 
 def _decide(run: Run, keys: list[str], state: str, by: str, why: str) -> None:
-    import polars as pl
-
+    from workbench.findings import IS_GRAVE
     from workbench.review import Review, chosen
 
     decided = Review.open(run)
-    grave = run.findings().filter(pl.col("severity").cast(pl.String) != "info")
-    for finding in chosen(grave, keys):
+    for finding in chosen(run.findings().filter(IS_GRAVE), keys):
         typer.echo(f"{decided.set(finding, state, by=by, why=why)} {state}")
     decided.save()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from workbench.findings import IS_GRAVE
 from workbench.report.blocks import KEY, split
 from workbench.report.cells import Cell, digits, label, number, shown, token_cell
 
@@ -41,7 +42,7 @@ class Concern(NamedTuple):
 
 def kinds(findings: pl.DataFrame) -> pl.DataFrame:
     """Findings flagged and warned of, one row a kind, the gravest first."""
-    grave = findings.filter(pl.col("severity").cast(pl.String) != "info")
+    grave = findings.filter(IS_GRAVE)
     kinds = grave.group_by("severity", "subject", "audit", "measure", "variant", maintain_order=True).agg(
         pl.len().alias("times"),
         pl.col("value", "unit", "note", "evidence").first(),
