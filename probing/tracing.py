@@ -163,35 +163,25 @@ def per_unit(made: Trace, rows: Sequence[int]) -> dict[str, list[dict[str, float
         By layer a figure set a unit; a cosine is None where either state has no direction, or the trace
         lacks layer 0.
     """
-    import numpy as np
+    from probing import drift
 
     stream = [name for name in made.layers if re.fullmatch(r"\d+(\.norm)?", name)]
     found: dict[str, list[dict[str, float | None]]] = {}
     first = before = None
     for layer in stream:
-        states = made.states(layer, rows).astype(np.float64)
-        length = np.linalg.norm(states, axis=1)
-        defined = np.isfinite(length) & (length > 0)
-        with np.errstate(invalid="ignore"):
-            here = np.where(defined[:, None], states / np.where(defined, length, 1.0)[:, None], np.nan)
-        if layer == "0":
-            first = before = here
-        before = here if before is None else before
-        cosines = [None if other is None else (here * other).sum(1) for other in (first, before)]
-        found[layer] = [
-            {
-                "norm": _number(length[place]),
-                "cos0": None if cosines[0] is None else _number(cosines[0][place]),
-                "cos_previous": None if cosines[1] is None else _number(cosines[1][place]),
-            }
-            for place in range(len(rows))
-        ]
+        here = made.states(layer, rows)
+        first = here if layer == "0" else first
+        columns = {
+            "norm": drift.norm(here),
+            "cos0": None if first is None else drift.cosine(here, first),
+            "cos_previous": drift.cosine(here, here if before is None else before),
+        }
+        told = {
+            key: [None] * len(rows) if values is None else values.tolist() for key, values in columns.items()
+        }
+        found[layer] = [{key: values[place] for key, values in told.items()} for place in range(len(rows))]
         before = here
     return found
-
-
-def _number(value: float) -> float | None:
-    return float(value) if value == value and abs(value) != float("inf") else None  # noqa: PLR0124 NaN
 
 
 def _print(out: Console, found: dict[str, Any], made: Trace) -> None:
