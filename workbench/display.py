@@ -20,6 +20,7 @@ import regex
 
 from workbench.characters import decoded
 from workbench.errors import SutureError
+from workbench.paths import written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,17 +229,14 @@ def write_csv(frame: pl.DataFrame, path: Path) -> None:
             f"each column of a CSV file must have a name of its own; {', '.join(twice)} would come twice; "
             "rename one"
         )
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        pl.DataFrame(columns).write_csv(partial, quote_style="non_numeric")
-        partial.replace(path)
+        with written_whole(path) as partial:
+            pl.DataFrame(columns).write_csv(partial, quote_style="non_numeric")
     except OSError as error:
         raise SutureError(
             f"a CSV file must be written to a writable place; {path} is none ({error.strerror or error}); "
             "choose another"
         ) from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _csv_columns(series: pl.Series) -> list[pl.Series]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.errors import SutureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -40,3 +45,18 @@ def cache_dir() -> Path:
     if own:
         return Path(own).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "suture"
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A place to write a file to, which takes its name when the block ends and goes when it fails.
+
+    Raises:
+        OSError: the place is not writable.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

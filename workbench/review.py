@@ -19,6 +19,7 @@ import polars as pl
 from workbench.errors import SutureError, UnknownName, UnreadableFile
 from workbench.findings import IS_GRAVE
 from workbench.locking import Lock
+from workbench.paths import written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -115,10 +116,9 @@ class Review:
         with _writable(self.path), Lock(self.path.with_name(f".{self.path.name}.lock"), busy, WAIT):
             states = {**_read(self.path), **self._set}
             self.states = {key: states[key] for key in sorted(states)}
-            whole = {"format": FORMAT, "states": self.states}
-            partial = self.path.with_name(f".{self.path.name}.partial")
-            partial.write_text(json.dumps(whole, ensure_ascii=True, indent=1) + "\n", encoding="utf-8")
-            partial.replace(self.path)
+            content = {"format": FORMAT, "states": self.states}
+            with written_whole(self.path) as partial:
+                partial.write_text(json.dumps(content, ensure_ascii=True, indent=1) + "\n", encoding="utf-8")
         self._set.clear()
 
     def apply(self, findings: pl.DataFrame) -> pl.DataFrame:

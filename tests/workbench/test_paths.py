@@ -38,3 +38,18 @@ def test_the_cache_follows_the_environment(monkeypatch):
     assert paths.cache_dir() == Path("/xdg/suture")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert paths.cache_dir() == Path.home() / ".cache" / "suture"
+
+
+def test_a_file_takes_its_name_when_it_is_whole_and_a_failure_leaves_the_former_one(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("before")
+    with pytest.raises(ZeroDivisionError), paths.written_whole(path) as partial:  # noqa: PT012 what fails is within
+        partial.write_text("half")
+        raise ZeroDivisionError
+    assert [each.name for each in tmp_path.iterdir()] == ["x.txt"]
+    assert path.read_text() == "before"
+    with paths.written_whole(path) as partial:
+        partial.write_text("after")
+        assert path.read_text() == "before"
+    assert path.read_text() == "after"
+    assert [each.name for each in tmp_path.iterdir()] == ["x.txt"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 from workbench.errors import SutureError
+from workbench.paths import written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,10 +45,9 @@ def put_parquet(frame: pl.DataFrame, path: Path, what: str) -> None:
     Raises:
         SutureError: the place is not writable.
     """
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        frame.write_parquet(partial)
-        partial.replace(path)
+        with written_whole(path) as partial:
+            frame.write_parquet(partial)
     except OSError as error:
         raise SutureError(
             f"the {what} must be written to a place that is writable; {path} is not ({error.strerror}); "

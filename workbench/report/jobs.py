@@ -18,6 +18,7 @@ import polars as pl
 from workbench import __version__
 from workbench.display import faithful
 from workbench.errors import SutureError
+from workbench.paths import written_whole
 from workbench.report.cells import label, number, shown
 from workbench.report.masking import notice
 
@@ -225,10 +226,9 @@ def put(path: Path, text: str) -> None:
         SutureError: the place is not writable.
     """
     writable(path)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        with written_whole(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise _unwritable(path, error) from None
 

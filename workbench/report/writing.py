@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from workbench.paths import written_whole
 from workbench.report.cells import number, shown
 from workbench.report.figures_json import as_json, table_size
 from workbench.report.history import review_sentence, since_blocks, since_sentence
@@ -63,10 +64,9 @@ def write_report(run: Run, *, reveal: bool = False, review: Review | None = None
     written = []
     for name, text in texts.items():
         path = run.folder / name
-        partial = path.with_name(f".{name}.partial")
-        # A surrogate in a file's name is written as the escape that it has in JSON.
-        partial.write_bytes(text.encode("utf-8", "backslashreplace"))
-        partial.replace(path)
+        with written_whole(path) as partial:
+            # A surrogate in a file's name is written as the escape that it has in JSON.
+            partial.write_bytes(text.encode("utf-8", "backslashreplace"))
         written.append(path)
     return written
 
