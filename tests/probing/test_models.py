@@ -23,20 +23,6 @@ from probing.models import open_model  # noqa: E402 after what they need
 from probing.places import series  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """Give `saved(kind)`, a folder that tests copy before they break it."""
-    kept = {}
-
-    def get(kind, **options):
-        key = (kind, *sorted(options.items()))
-        if key not in kept:
-            kept[key] = tiny.save(kind, tmp_path_factory.mktemp("saved") / "tiny", **options)
-        return kept[key]
-
-    return get
-
-
 @pytest.fixture
 def broken(saved, tmp_path):
     """Give `broken(kind)`, a copy."""
