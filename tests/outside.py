@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import builders
 from tests.vocabs import ROOT
 from workbench.corpora import open_corpus
 
@@ -47,3 +48,16 @@ def parallel_text(folder: Path) -> Corpus:
         text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8"))
         (folder / path.name).write_text(text, encoding="utf-8")
     return open_corpus(str(folder))
+
+
+def listed_word(folder: Path, name: str = "one") -> Path:
+    """A config that audits a tokenizer of this name whose entry `zork` a term list holds as a slur."""
+    merges = [(b"z", b"o"), (b"r", b"k"), (b"zo", b"rk")]
+    builders.byte_level([b"zo", b"rk", b"zork"], merges).save(str(folder / "t.json"))
+    (folder / "mine.tsv").write_text("term\tcategory\tseverity\nzork\tslur\tstrong\n")
+    config = folder / "audit.toml"
+    config.write_text(
+        f'tokenizers = ["{name}={folder / "t.json"}"]\nonly = ["unwanted"]\n'
+        f'[options.unwanted]\nlists = ["{folder / "mine.tsv"}"]\n'
+    )
+    return config

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tests import builders
+from tests.outside import listed_word
 from workbench.cli import build
 from workbench.errors import SutureError
 from workbench.review import beside
@@ -17,14 +17,7 @@ def ran(*words):
 
 @pytest.fixture
 def audited(tmp_path):
-    merges = [(b"z", b"o"), (b"r", b"k"), (b"zo", b"rk")]
-    builders.byte_level([b"zo", b"rk", b"zork"], merges).save(str(tmp_path / "t.json"))
-    (tmp_path / "mine.tsv").write_text("term\tcategory\tseverity\nzork\tslur\tstrong\n")
-    (tmp_path / "audit.toml").write_text(
-        f'tokenizers = ["one={tmp_path / "t.json"}"]\nonly = ["unwanted"]\n'
-        f'[options.unwanted]\nlists = ["{tmp_path / "mine.tsv"}"]\n'
-    )
-    words = ("audit", "--config", tmp_path / "audit.toml", "-o", tmp_path / "run", "-q", "--fail-on", "warn")
+    words = ("audit", "--config", listed_word(tmp_path), "-o", tmp_path / "run", "-q", "--fail-on", "warn")
     assert ran(*words).exit_code == 1
     return tmp_path / "run", words
 

@@ -6,21 +6,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
-from tests import builders
+from tests.outside import listed_word
 from workbench.cli import build
 
 
 @pytest.fixture
 def written(tmp_path):
     """Texts of SARIF, JUnit, page, summary and figures of an audit that finds a listed word."""
-    merges = [(b"z", b"o"), (b"r", b"k"), (b"zo", b"rk")]
-    builders.byte_level([b"zo", b"rk", b"zork"], merges).save(str(tmp_path / "t.json"))
-    (tmp_path / "mine.tsv").write_text("term\tcategory\tseverity\nzork\tslur\tstrong\n")
-    (tmp_path / "audit.toml").write_text(
-        f'tokenizers = ["a\\u0007<b>={tmp_path / "t.json"}"]\nonly = ["unwanted"]\n'
-        f'[options.unwanted]\nlists = ["{tmp_path / "mine.tsv"}"]\n'
-    )
-    words = ["audit", "--config", tmp_path / "audit.toml", "-o", tmp_path / "run", "-q", "--fail-on", "warn"]
+    config = listed_word(tmp_path, "a\\u0007<b>")
+    words = ["audit", "--config", config, "-o", tmp_path / "run", "-q", "--fail-on", "warn"]
     words += ["--sarif", tmp_path / "x.sarif", "--junit", tmp_path / "x.xml"]
     answer = CliRunner().invoke(build(), [str(word) for word in words], catch_exceptions=False)
     assert answer.exit_code == 1
